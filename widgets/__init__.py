@@ -1,0 +1,1 @@
+"""Widgets; the only room that imports ipywidgets, anywidget or IPython."""

@@ -1,0 +1,1 @@
+"""See where every microsecond of a PyTorch training step goes, flip a switch, and know if it helped."""

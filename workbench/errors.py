@@ -1,0 +1,45 @@
+"""The one error family: every message says what happened, where, and what to do next."""
+
+
+class WorkbenchError(Exception):
+    """Base of every error that this package raises on purpose."""
+
+
+class TraceError(WorkbenchError):
+    """A file could not be read as a trace."""
+
+
+class SettingError(WorkbenchError):
+    """A setting is invalid, or cannot act on this object or machine."""
+
+
+class WorkloadError(WorkbenchError):
+    """The model, data, loss or step do not fit together."""
+
+
+class ProfilerBusyError(WorkbenchError):
+    """Another profiler is active in this process."""
+
+
+class TimeLimitError(WorkbenchError):
+    """Something took longer than its time limit and was cancelled."""
+
+
+class RunError(WorkbenchError):
+    """A Run folder is missing, damaged, or cannot be written."""
+
+
+class DatasetError(WorkbenchError):
+    """A data set could not be made or found."""
+
+
+class MissingExtraError(WorkbenchError):
+    """An optional dependency is not installed."""
+
+    def __init__(self, package: str, extra: str, purpose: str) -> None:
+        super().__init__(
+            f"{purpose} needs the package {package!r}, which is not installed. "
+            f'Install it with:  pip install "torch-workbench[{extra}]"'
+        )
+        self.package = package
+        self.extra = extra

@@ -1,0 +1,101 @@
+"""One finding: a verdict with its evidence and the most that acting on it could gain."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Verdict = Literal["yes", "no", "cannot_tell"]
+Severity = Literal["info", "warning", "critical"]
+
+SEVERITIES: tuple[Severity, ...] = ("info", "warning", "critical")
+"""From least to most severe."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """What a rule says about a Run or trace.
+
+    ``saving_ns_per_step_at_most`` and ``speedup_at_most`` are upper bounds, never promises;
+    ``None`` means that no bound could be measured.
+    """
+
+    code: str
+    title: str
+    verdict: Verdict
+    severity: Severity
+    evidence: Mapping[str, Any]
+    advice: str
+    share_of_window: float | None = None
+    saving_ns_per_step_at_most: float | None = None
+    speedup_at_most: float | None = None
+    setting: Mapping[str, Any] | None = None
+    """A Settings change that answers the finding, as its JSON; ``None`` when no switch does."""
+    rank: int | None = None
+    device: int | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """The finding in the schema of ``workbench analyze --json``."""
+        saving = self.saving_ns_per_step_at_most
+        return {
+            "code": self.code,
+            "title": self.title,
+            "verdict": self.verdict,
+            "severity": self.severity,
+            "rank": self.rank,
+            "device": self.device,
+            "share_of_window": self.share_of_window,
+            "saving_us_per_step_at_most": None if saving is None else saving / 1000,
+            "speedup_at_most": self.speedup_at_most,
+            "evidence": dict(self.evidence),
+            "advice": self.advice,
+            "setting": None if self.setting is None else dict(self.setting),
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeviceFacts:
+    """What the trace says about one device inside the window."""
+
+    index: int
+    window_ns: int
+    busy_ns: int
+    idle_ns: int
+    idle_by_cause: Mapping[str, int | None]
+    exposed_communication_ns: int
+    exposed_memory_ns: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Facts:
+    """Everything that a rule may look at, for one rank; what was not measured is ``None``.
+
+    Times are nanoseconds. ``step_ns`` and ``input_ns`` are the record: measured without the
+    profiler, warm-up left out, one value a step. What a trace alone cannot give stays ``None``.
+    """
+
+    rank: int | None = None
+    trace_step_ns: tuple[int, ...] | None = None
+    """Step times seen in the trace, warm-up left out."""
+    trace_input_wait_ns: int | None = None
+    trace_exposed_input_ns: int | None = None
+    trace_input_batches: int | None = None
+    trace_window_ns: int | None = None
+    """Window of the (first) device; on CPU-only traces the host steps."""
+    trace_steps: int | None = None
+    devices: tuple[DeviceFacts, ...] = ()
+    host_breakdown_ns: Mapping[str, int] | None = None
+    trust_ok: bool = True
+    violations: tuple[Any, ...] = ()
+    """``trace.table.Violation`` records."""
+    step_ns: tuple[int, ...] | None = None
+    input_ns: tuple[int, ...] | None = None
+    block_medians_ns: tuple[float, ...] | None = None
+    """Median step of each consecutive measured block: the A/A pairs."""
+    noise_floor: float | None = None
+    """Relative spread of this machine's A/A pairs."""
+    effective: Mapping[str, Any] = field(default_factory=dict)
+    load: Mapping[str, Any] | None = None
+    environment: Mapping[str, Any] = field(default_factory=dict)
+    garbage_collection: Mapping[str, Any] | None = None
+    compilation: Mapping[str, Any] | None = None
+    overhead_ratio: float | None = None

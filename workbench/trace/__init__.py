@@ -1,0 +1,1 @@
+"""Any trace file becomes one columnar event table."""
