@@ -1,0 +1,134 @@
+"""WB101 fires on a step that waits for data, and stays silent where waiting costs nothing."""
+
+import pytest
+
+from workbench.findings.finding import DeviceFacts, Facts, Finding
+from workbench.findings.input_bound import input_bound
+from workbench.trace.table import Violation
+
+MS = 1_000_000
+
+
+def measured(step_ms: float, wait_ms: float, *, steps: int = 20, **rest: object) -> Facts:
+    """A CPU run of equal steps, each with the same wait."""
+    return Facts(
+        step_ns=(int(step_ms * MS),) * steps, input_ns=(int(wait_ms * MS),) * steps, **rest
+    )
+
+
+def device(*, window_ms: float, busy_ms: float, input_ms: float | None) -> DeviceFacts:
+    idle = window_ms - busy_ms
+    waited = None if input_ms is None else int(input_ms * MS)
+    return DeviceFacts(
+        index=0,
+        window_ns=int(window_ms * MS),
+        busy_ns=int(busy_ms * MS),
+        idle_ns=int(idle * MS),
+        idle_by_cause={"input": waited},
+        exposed_communication_ns=0,
+        exposed_memory_ns=0,
+    )
+
+
+def fired(facts: Facts) -> Finding:
+    finding = input_bound(facts)
+    assert finding is not None
+    return finding
+
+
+def test_a_step_that_waits_60_of_100_ms_is_critical_and_bounds_the_gain() -> None:
+    finding = fired(measured(100, 60, effective={"workers": 0}, environment={"usable_cpus": 2}))
+    assert (finding.code, finding.verdict, finding.severity) == ("WB101", "yes", "critical")
+    assert finding.share_of_window == pytest.approx(0.6)
+    assert finding.saving_ns_per_step_at_most == 60 * MS
+    assert finding.speedup_at_most == pytest.approx(100 / 40)
+    assert finding.setting == {"workers": 2}
+
+
+@pytest.mark.parametrize(
+    ("wait_ms", "severity"), [(5.1, "info"), (10, "warning"), (19.9, "warning"), (20, "critical")]
+)
+def test_severity_follows_the_documented_thresholds(wait_ms: float, severity: str) -> None:
+    assert fired(measured(100, wait_ms)).severity == severity
+
+
+def test_a_wait_of_5_percent_or_less_is_silent() -> None:
+    assert input_bound(measured(100, 5)) is None
+
+
+def test_fewer_than_20_steps_are_never_critical_and_one_step_says_nothing() -> None:
+    assert fired(measured(100, 60, steps=19)).severity == "warning"
+    assert input_bound(measured(100, 60, steps=1)) is None
+
+
+def test_rows_of_a_table_get_batched_fetch_and_never_more_workers() -> None:
+    """D01: 256 rows at 20 µs each; workers made it three times slower."""
+    facts = measured(10, 5.12, effective={"workers": 0, "samples_per_step": 256})
+    finding = fired(facts)
+    assert finding.setting is None
+    assert "__getitems__" in finding.advice
+
+
+def test_a_device_that_keeps_busy_while_the_host_waits_is_silent() -> None:
+    """D04, slow device: the loop waits 80 ms a step, yet the device idles 1 ms of 100."""
+    facts = measured(
+        100,
+        80,
+        trace_steps=10,
+        trace_input_wait_ns=800 * MS,
+        trace_window_ns=1000 * MS,
+        devices=(device(window_ms=1000, busy_ms=980, input_ms=10),),
+    )
+    assert input_bound(facts) is None
+
+
+def test_on_a_device_only_idle_for_input_counts_and_the_bound_keeps_the_busy_time() -> None:
+    """Profiled: 173 of 302 ms idle for input, 120 busy. Real step 200 ms: at most 80 can go."""
+    facts = measured(
+        200,
+        150,
+        trace_steps=20,
+        devices=(device(window_ms=302 * 20, busy_ms=120 * 20, input_ms=173 * 20),),
+    )
+    finding = fired(facts)
+    assert finding.saving_ns_per_step_at_most == 80 * MS
+    assert finding.speedup_at_most == pytest.approx(200 / 120)
+    assert finding.device == 0
+
+
+def test_without_causes_the_verdict_is_cannot_tell() -> None:
+    violation = Violation(code="clock", message="clocks differ by 3 ms", voids=("causes", "queue"))
+    facts = Facts(
+        trace_steps=10,
+        trace_input_wait_ns=400 * MS,
+        trace_window_ns=1000 * MS,
+        violations=(violation,),
+        trust_ok=False,
+        devices=(device(window_ms=1000, busy_ms=300, input_ms=400),),
+    )
+    finding = fired(facts)
+    assert finding.verdict == "cannot_tell"
+    assert finding.saving_ns_per_step_at_most is None
+
+
+def test_a_loader_that_was_not_recorded_is_not_a_loader_that_takes_no_time() -> None:
+    facts = Facts(trace_steps=10, devices=(device(window_ms=1000, busy_ms=300, input_ms=None),))
+    assert input_bound(facts) is None
+
+
+def test_a_cpu_trace_from_elsewhere_is_judged_by_its_own_steps() -> None:
+    facts = Facts(
+        trace_steps=4,
+        trace_window_ns=400 * MS,
+        trace_input_wait_ns=100 * MS,
+        host_breakdown_ns={"input": 100 * MS, "forward": 300 * MS},
+    )
+    finding = fired(facts)
+    assert finding.share_of_window == pytest.approx(0.25)
+    assert finding.severity == "warning"
+    assert finding.evidence["source"] == "trace"
+
+
+def test_when_all_processors_load_data_more_workers_are_not_advised() -> None:
+    facts = measured(100, 40, effective={"workers": 2}, environment={"usable_cpus": 2})
+    assert fired(facts).setting is None

@@ -1,0 +1,52 @@
+"""The command line: ``workbench VERB``, one file a verb."""
+
+import sys
+
+import typer
+
+from workbench.cli import analyze, compare, demo, doctor, lab, report
+from workbench.errors import WorkbenchError
+from workbench.version import version
+
+app = typer.Typer(
+    name="workbench",
+    help="See where the time of a PyTorch training step goes.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+app.command()(analyze.analyze)
+app.command()(report.report)
+app.command()(compare.compare)
+app.command()(demo.demo)
+app.command()(lab.lab)
+app.command()(doctor.doctor)
+
+CANNOT_READ = 2
+INTERRUPTED = 130
+
+
+@app.callback(invoke_without_command=True)
+def _root(
+    show_version: bool = typer.Option(False, "--version", help="Print the version and stop."),
+) -> None:
+    if show_version:
+        typer.echo(version())
+        raise typer.Exit
+
+
+def main() -> None:
+    """Run the command line; an error of ours is one line on stderr and exit code 2."""
+    try:
+        app(standalone_mode=True)
+    except WorkbenchError as error:
+        typer.echo(f"workbench: {error}", err=True)
+        sys.exit(CANNOT_READ)
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(CANNOT_READ)
+    except KeyboardInterrupt:
+        typer.echo("workbench: interrupted.", err=True)
+        sys.exit(INTERRUPTED)

@@ -1,0 +1,62 @@
+"""``workbench analyze``: numbers and findings of traces and Runs."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from workbench.errors import WorkbenchError
+from workbench.findings.finding import SEVERITIES, Finding
+
+FOUND = 1
+CANNOT_READ = 2
+
+
+def analyze(
+    paths: Annotated[
+        list[Path], typer.Argument(help="Traces, Run folders, or folders with one trace per rank.")
+    ],
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON document per argument, a line each.")
+    ] = False,
+    fail_on: Annotated[
+        Literal["info", "warning", "critical"] | None,
+        typer.Option(help="Exit with 1 when a finding is at least this severe."),
+    ] = None,
+) -> None:
+    """Say where the time goes in each trace or Run, and what to do about it.
+
+    Exit code: 0 fine, 1 findings at or above --fail-on, 2 something could not be read.
+    """
+    unreadable, failing = False, False
+    for path in paths:
+        try:
+            findings = _show(path, as_json=as_json)
+        except WorkbenchError as error:
+            typer.echo(f"workbench: {path}: {error}", err=True)
+            unreadable = True
+            continue
+        failing = failing or (fail_on is not None and any(_fails(f, fail_on) for f in findings))
+    if unreadable:
+        raise typer.Exit(CANNOT_READ)
+    if failing:
+        raise typer.Exit(FOUND)
+
+
+def _show(path: Path, *, as_json: bool) -> tuple[Finding, ...]:
+    from workbench.run.source import open_run
+
+    run = open_run(path)
+    if as_json:
+        typer.echo(json.dumps(run.summary.to_json(), allow_nan=False, ensure_ascii=True))
+    else:
+        from workbench.cli.console import print_run
+
+        print_run(run)
+    return run.findings
+
+
+def _fails(finding: Finding, least: str) -> bool:
+    at_least = SEVERITIES.index(finding.severity) >= SEVERITIES.index(least)  # type: ignore[arg-type]
+    return finding.verdict == "yes" and at_least

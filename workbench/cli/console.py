@@ -1,0 +1,163 @@
+"""A Run as tables in a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console, Group
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from workbench.findings import Finding
+from workbench.units import NOT_MEASURED, count_text, share_text, time_text
+
+if TYPE_CHECKING:
+    from workbench.run.run import Run
+
+MARKS = {"critical": "●", "warning": "▲", "info": "·"}
+STYLES = {"critical": "bold red", "warning": "yellow", "info": "cyan"}
+ROWS = 10
+LONGEST_NAME = 60
+
+
+def print_run(run: Run, console: Console | None = None) -> None:
+    """Print findings, breakdown, steps, devices and the largest kernels and operators."""
+    console = console or Console()
+    document = run.summary.document
+    console.print(Text(run.name, style="bold"))
+    for note in run.notes:
+        console.print(Text(note, style="dim"))
+    console.print(_findings(run.findings))
+    several = len(document["ranks"]) > 1
+    for rank in document["ranks"]:
+        if several:
+            number = "?" if rank["rank"] is None else rank["rank"]
+            console.print(Text(f"\nrank {number} · {rank['source']}", style="bold"))
+        for part in _rank(rank):
+            console.print(part)
+
+
+def _findings(findings: tuple[Finding, ...]) -> Group:
+    if not findings:
+        return Group(Text("No findings.", style="green"))
+    lines = []
+    for finding in findings:
+        head = Text(f"{MARKS[finding.severity]} {finding.code} ", style=STYLES[finding.severity])
+        head.append(finding.title, style="default")
+        lines.append(head)
+        bound = finding.speedup_at_most
+        gain = f" At most {bound:.3g}× faster." if bound is not None else ""
+        lines.append(Text(f"  → {finding.advice}{gain}", style="dim"))
+    return Group(*lines)
+
+
+def _rank(rank: Mapping[str, Any]) -> list[Any]:
+    parts = [_trust(rank["trust"]), _overview(rank)]
+    for device in rank["devices"]:
+        if device["breakdown_us"] is not None:
+            title = f"Where the window of device {device['index']} goes"
+            parts.append(_breakdown(title, device["breakdown_us"]))
+    if rank["host_breakdown_us"] is not None:
+        parts.append(_breakdown("Where the loop's thread spends the window", rank["host_breakdown_us"]))
+    if rank["kernels"]:
+        parts.append(_kernels(rank["kernels"]))
+    if rank["operators"]:
+        parts.append(_operators(rank["operators"]))
+    return parts
+
+
+def _trust(trust: Mapping[str, Any]) -> Group:
+    style = "dim" if trust["ok"] else "yellow"
+    return Group(
+        *(Text(f"{v['code']}: {v['message']}", style=style) for v in trust["violations"])
+    )
+
+
+def _overview(rank: Mapping[str, Any]) -> Table:
+    table = _table("", ("", "left"), ("", "left"))
+    table.show_header = False
+    steps, wait = rank["steps"], rank["input"]
+    if steps is None:
+        table.add_row("steps", Text("the trace marks none"))
+    else:
+        median = _us(steps["time_us"]["median"])
+        table.add_row("steps", f"{steps['count']}, median {median} in the trace (profiled)")
+    if wait is not None:
+        share = _us(wait["exposed_us"])
+        table.add_row("input wait", f"{_us(wait['wait_us'])}, exposed {share}")
+    for device in rank["devices"]:
+        span = device["window"] or device["recording"]
+        if span is None:
+            continue
+        time = span["time"]
+        busy = time["busy_us"] / time["span_us"] if time["span_us"] else None
+        name = device["name"] or device["type"]
+        label = f"device {device['index']}"
+        row = f"busy {share_text(busy)}, idle {_us(time['idle_us'])} of {_us(time['span_us'])} · "
+        table.add_row(label, Text(row + str(name)))
+    return table
+
+
+def _breakdown(title: str, parts: Mapping[str, float | None]) -> Padding:
+    total = sum(value or 0.0 for value in parts.values())
+    table = _table(title, ("part", "left"), ("time", "right"), ("share", "right"))
+    for name, value in sorted(parts.items(), key=lambda item: -(item[1] or 0.0)):
+        if value == 0:
+            continue
+        share = share_text(value / total) if value is not None and total else ""
+        table.add_row(name.replace("_", " "), _us(value), share)
+    return Padding(table, (1, 0, 0, 0))
+
+
+def _kernels(rows: list[Mapping[str, Any]]) -> Padding:
+    table = _table(
+        "Kernels", ("kernel", "left"), ("family", "left"), ("calls", "right"), ("total", "right"),
+        ("share", "right"),
+    )
+    for row in sorted(rows, key=lambda r: -r["total_us"])[:ROWS]:
+        table.add_row(
+            Text(shorten(row["name"])),
+            row["family"],
+            count_text(row["calls"]),
+            _us(row["total_us"]),
+            share_text(row["share"]),
+        )
+    return Padding(table, (1, 0, 0, 0))
+
+
+def _operators(rows: list[Mapping[str, Any]]) -> Padding:
+    table = _table(
+        "Operators", ("operator", "left"), ("calls", "right"), ("host alone", "right"),
+        ("host with children", "right"), ("device", "right"),
+    )
+    for row in sorted(rows, key=lambda r: -r["host_self_us"])[:ROWS]:
+        table.add_row(
+            Text(shorten(row["name"])),
+            count_text(row["calls"]),
+            _us(row["host_self_us"]),
+            _us(row["host_total_us"]),
+            _us(row["device_us"]),
+        )
+    return Padding(table, (1, 0, 0, 0))
+
+
+def shorten(name: str) -> str:
+    """A long name with its middle left out, so that both ends can still be told apart."""
+    clean = "".join(c if c.isprintable() else "�" for c in name)
+    if len(clean) <= LONGEST_NAME:
+        return clean
+    half = (LONGEST_NAME - 1) // 2
+    return f"{clean[:half]}…{clean[-half:]}"
+
+
+def _table(title: str, *columns: tuple[str, str]) -> Table:
+    table = Table(title=title or None, title_justify="left", box=None, pad_edge=False)
+    for name, justify in columns:
+        table.add_column(name, justify=justify)  # type: ignore[arg-type]
+    return table
+
+
+def _us(value: float | None) -> str:
+    return NOT_MEASURED if value is None else time_text(value * 1000)

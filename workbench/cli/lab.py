@@ -1,0 +1,29 @@
+"""``workbench lab``: the notebooks in JupyterLab."""
+
+import shutil
+import subprocess
+import sys
+from importlib import resources
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from workbench.errors import MissingExtraError
+
+
+def lab(
+    folder: Annotated[
+        Path, typer.Argument(help="Where to work; the notebooks are copied there once.")
+    ] = Path("workbench-notebooks"),
+) -> None:
+    """Open JupyterLab on a copy of the notebooks that come with the package."""
+    try:
+        import jupyterlab  # noqa: F401
+    except ModuleNotFoundError:
+        raise MissingExtraError("jupyterlab", "notebook", "workbench lab") from None
+    if not folder.exists():
+        with resources.as_file(resources.files("workbench") / "_notebooks") as shipped:
+            shutil.copytree(shipped, folder)
+    command = [sys.executable, "-m", "jupyterlab", str(folder)]
+    raise typer.Exit(subprocess.run(command, check=False).returncode)  # noqa: S603

@@ -1,0 +1,22 @@
+"""``workbench report``: one HTML file about a trace or a Run."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def report(
+    path: Annotated[Path, typer.Argument(help="A trace, a Run folder, or a folder of ranks.")],
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="The HTML file; report.html by default.")
+    ] = None,
+    baseline: Annotated[
+        Path | None, typer.Option(help="A Run folder to compare with.")
+    ] = None,
+) -> None:
+    """Write a self-contained HTML report, made by papermill from a notebook."""
+    from workbench.reporting import report as write_report
+
+    written = write_report(path, out or Path("report.html"), baseline=baseline)
+    typer.echo(str(written))

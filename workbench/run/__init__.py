@@ -1,0 +1,1 @@
+"""A Run: lazily computed answers over one folder, or over one trace from anywhere."""

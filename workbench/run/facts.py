@@ -1,0 +1,95 @@
+"""What the rules may look at, gathered from a Run's record and its traces."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from workbench.findings import DeviceFacts, Facts
+from workbench.run.rank import RankAnalysis
+from workbench.store.record import RunRecord, Timings
+
+
+def gather(rank: RankAnalysis, record: RunRecord | None) -> Facts:
+    """The facts of one rank; the trace's part only where its own checks allow it."""
+    steps = rank.steps
+    wait = rank.input_wait
+    return Facts(
+        rank=rank.rank,
+        trace_step_ns=None if steps is None else _ints(steps.time_ns[steps.warmup :]),
+        trace_input_wait_ns=None if wait is None else int(wait.wait_ns),
+        trace_exposed_input_ns=rank.exposed_input_ns,
+        trace_input_batches=None if wait is None else int(wait.batches),
+        trace_window_ns=None if rank.window is None else rank.window.length,
+        trace_steps=None if steps is None else len(steps.numbers),
+        devices=() if rank.voids("devices") else _devices(rank),
+        host_breakdown_ns=rank.host_breakdown,
+        trust_ok=rank.trust.ok,
+        violations=rank.trust.violations,
+        **_recorded(record),
+    )
+
+
+def _devices(rank: RankAnalysis) -> tuple[DeviceFacts, ...]:
+    return tuple(
+        DeviceFacts(
+            index=index,
+            window_ns=time.range.length,
+            busy_ns=time.busy,
+            idle_ns=time.idle,
+            idle_by_cause=rank.idle[index].by_cause,
+            exposed_communication_ns=time.exposed_communication,
+            exposed_memory_ns=time.exposed_memory,
+        )
+        for index, time in rank.device_time.items()
+    )
+
+
+def _recorded(record: RunRecord | None) -> dict[str, Any]:
+    if record is None:
+        return {}
+    effective = dict(record.effective)
+    effective.setdefault("samples_per_step", record.samples_per_step)
+    found: dict[str, Any] = {
+        "effective": effective,
+        "environment": record.environment,
+        "load": record.load,
+        "garbage_collection": record.garbage_collection,
+        "compilation": record.compilation,
+        "overhead_ratio": record.overhead_ratio,
+    }
+    if record.timings is not None:
+        found |= _timed(record.timings)
+    return found
+
+
+def _timed(timings: Timings) -> dict[str, Any]:
+    from workbench.statistics.noise import noise_floor
+
+    blocks = steady_blocks(timings)
+    return {
+        "step_ns": tuple(timings.step_ns[timings.warmup :]),
+        "input_ns": tuple(timings.input_ns[timings.warmup :]),
+        "block_medians_ns": tuple(_median(block) for block in blocks),
+        "noise_floor": noise_floor(blocks),
+    }
+
+
+def steady_blocks(timings: Timings) -> list[list[int]]:
+    """The measured blocks of step times with the warm-up cut off the first ones."""
+    blocks, at = [], 0
+    for length in timings.blocks:
+        block = timings.step_ns[max(at, timings.warmup) : at + length]
+        at += length
+        if block:
+            blocks.append(block)
+    return blocks
+
+
+def _median(values: list[int]) -> float:
+    import statistics
+
+    return float(statistics.median(values))
+
+
+def _ints(values: Any) -> tuple[int, ...]:
+    return tuple(int(value) for value in values)

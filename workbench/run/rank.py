@@ -1,0 +1,190 @@
+"""Every analysis of one rank's trace, each computed once and only when asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from workbench.trace.table import Trace
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from workbench.analysis.device_time import DeviceTime
+    from workbench.analysis.idle import Idle
+    from workbench.analysis.input_wait import InputWait
+    from workbench.analysis.launches import Launches
+    from workbench.analysis.memory import MemorySummary
+    from workbench.analysis.queue import LaunchStatistics
+    from workbench.analysis.ranges import Range
+    from workbench.analysis.steps import Steps
+    from workbench.analysis.trust import Trust
+
+
+class RankAnalysis:
+    """The answers for one rank; ``read`` is called at the first question."""
+
+    def __init__(self, *, source: str, rank: int | None, read: Callable[[], Trace]) -> None:
+        self.source = source
+        self._rank = rank
+        self._read = read
+
+    @cached_property
+    def trace(self) -> Trace:
+        """The event table."""
+        return self._read()
+
+    @property
+    def rank(self) -> int | None:
+        """The rank as the file says it, else as its name does."""
+        return self.trace.rank if self._rank is None else self._rank
+
+    @cached_property
+    def launches(self) -> Launches:
+        """Device work joined to the calls that launched it."""
+        from workbench.analysis.launches import join_launches
+
+        return join_launches(self.trace)
+
+    @cached_property
+    def steps(self) -> Steps | None:
+        """The training steps, or ``None`` when the trace marks none."""
+        from workbench.analysis.steps import find_steps
+
+        return find_steps(self.trace, self.launches)
+
+    @cached_property
+    def trust(self) -> Trust:
+        """What this trace can and cannot carry."""
+        from workbench.analysis.trust import check_trust
+
+        return check_trust(self.trace, self.launches, self.steps)
+
+    def voids(self, what: str) -> bool:
+        """Whether a violation makes the named numbers void."""
+        return any(what in violation.voids for violation in self.trust.violations)
+
+    @cached_property
+    def device_indices(self) -> tuple[int, ...]:
+        """The devices with recorded work."""
+        from workbench.analysis.devices import device_indices
+
+        return device_indices(self.trace)
+
+    @cached_property
+    def windows(self) -> dict[int, Range | None]:
+        """The window of every device."""
+        from workbench.analysis.window import window
+
+        return {d: window(self.trace, d, self.steps, self.launches) for d in self.device_indices}
+
+    @cached_property
+    def recordings(self) -> dict[int, Range | None]:
+        """First start to last end of the work on every device."""
+        from workbench.analysis.window import recording
+
+        return {d: recording(self.trace, d) for d in self.device_indices}
+
+    @cached_property
+    def window(self) -> Range | None:
+        """The window of the first device; of the host where no device was recorded."""
+        from workbench.analysis.window import window
+
+        if self.device_indices:
+            return self.windows[self.device_indices[0]]
+        return window(self.trace, None, self.steps, self.launches)
+
+    @cached_property
+    def device_time(self) -> dict[int, DeviceTime]:
+        """Busy, idle and exposed time of every device in its window."""
+        return {d: self._time(d, r) for d, r in self.windows.items() if r is not None}
+
+    @cached_property
+    def recorded_time(self) -> dict[int, DeviceTime]:
+        """The same over the whole recording, comparable with other tools."""
+        return {d: self._time(d, r) for d, r in self.recordings.items() if r is not None}
+
+    def _time(self, device: int, span: Range) -> DeviceTime:
+        from workbench.analysis.device_time import device_time
+
+        return device_time(self.trace, device, span)
+
+    @cached_property
+    def idle(self) -> dict[int, Idle]:
+        """Why every device was idle in its window."""
+        return {d: self._idle(d, r) for d, r in self.windows.items() if r is not None}
+
+    @cached_property
+    def recorded_idle(self) -> dict[int, Idle]:
+        """Why every device was idle in the recording."""
+        return {d: self._idle(d, r) for d, r in self.recordings.items() if r is not None}
+
+    def _idle(self, device: int, span: Range) -> Idle:
+        from workbench.analysis.idle import attribute_idle
+
+        return attribute_idle(self.trace, device, span, self.steps, self.launches)
+
+    @cached_property
+    def host_breakdown(self) -> dict[str, int] | None:
+        """Where the loop's thread spends the window; only without recorded device work."""
+        from workbench.analysis.host import host_breakdown
+
+        if self.device_indices or self.window is None:
+            return None
+        return host_breakdown(self.trace, self.window, self.steps)
+
+    @cached_property
+    def input_wait(self) -> InputWait | None:
+        """Waiting in the loader inside the window."""
+        from workbench.analysis.input_wait import input_wait
+
+        return None if self.window is None else input_wait(self.trace, self.window, self.steps)
+
+    @property
+    def exposed_input_ns(self) -> int | None:
+        """The part of the breakdown that goes to input."""
+        if self.device_indices:
+            first = self.idle.get(self.device_indices[0])
+            return None if first is None else first.by_cause.get("input")
+        if self.input_wait is None or self.host_breakdown is None:
+            return None
+        return self.host_breakdown.get("input")
+
+    @cached_property
+    def kernels(self) -> pd.DataFrame | None:
+        """Kernels by name in the window; ``None`` when no device was recorded."""
+        from workbench.analysis.kernels import kernel_table
+
+        return kernel_table(self.trace, self.window) if self.device_indices else None
+
+    @cached_property
+    def operators(self) -> pd.DataFrame:
+        """Framework operators by name in the window."""
+        from workbench.analysis.operators import operator_table
+
+        return operator_table(self.trace, self.launches, self.window)
+
+    @cached_property
+    def launch_statistics(self) -> LaunchStatistics | None:
+        """Launches and queue of the first device."""
+        from workbench.analysis.queue import launch_statistics
+
+        if not self.device_indices:
+            return None
+        return launch_statistics(self.trace, self.steps, self.launches, self.device_indices[0])
+
+    @cached_property
+    def memory(self) -> MemorySummary | None:
+        """Peak memory and device allocations, where they were recorded."""
+        from workbench.analysis.memory import memory_summary
+
+        return memory_summary(self.trace)
+
+
+def rank_of(path: Path, *, rank: int | None = None) -> RankAnalysis:
+    """The analyses of one trace file, read when first needed."""
+    from workbench.trace import read
+
+    return RankAnalysis(source=path.name, rank=rank, read=lambda: read(path))

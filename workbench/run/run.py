@@ -1,0 +1,251 @@
+"""The Run: what was measured, and every answer about it, each computed when first asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from workbench.errors import RunError
+from workbench.findings import Finding, diagnose
+from workbench.findings.finding import SEVERITIES
+from workbench.run.rank import RankAnalysis
+from workbench.store.record import RunRecord
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from workbench.analysis.trust import Trust
+    from workbench.pages.static import StaticFigure
+    from workbench.run.compare import Comparison
+    from workbench.run.summary import Summary
+    from workbench.trace.table import Trace
+
+FigureName = Literal["breakdown", "steps", "kernels", "operators", "idle", "input"]
+
+
+class Run:
+    """Answers over one Run folder (``kind`` is measured) or over any trace (``kind`` is trace).
+
+    Tables are pandas DataFrames with times in nanoseconds. A table that was not measured is
+    ``None``; ``run.summary.not_measured`` says why. With several ranks, tables carry a ``rank``
+    column and ``run.ranks`` holds the answers for each.
+    """
+
+    def __init__(
+        self,
+        *,
+        name: str,
+        ranks: Sequence[RankAnalysis],
+        record: RunRecord | None = None,
+        folder: Path | None = None,
+        traces: Sequence[Path] = (),
+        notes: Sequence[str] = (),
+    ) -> None:
+        self.name = name
+        self.ranks = tuple(ranks)
+        self.record = record
+        self.folder = folder
+        self.kind: Literal["measured", "trace"] = "trace" if record is None else "measured"
+        self.traces = tuple(traces)
+        self.notes = (*notes, *(record.notes if record is not None else ()))
+
+    @cached_property
+    def findings(self) -> Findings:
+        """What is wrong, worst first, each with its evidence and an upper bound of the gain."""
+        from workbench.run.facts import gather
+
+        found = [finding for rank in self.ranks for finding in diagnose(gather(rank, self.record))]
+        order = sorted(found, key=lambda f: -SEVERITIES.index(f.severity))
+        return Findings(order)
+
+    @cached_property
+    def summary(self) -> Summary:
+        """The numbers of ``workbench analyze --json``, and why some of them are missing."""
+        from workbench.run.summary import summarise
+
+        return summarise(self)
+
+    @property
+    def trace(self) -> Trace:
+        """The event table of the first rank."""
+        return self._first.trace
+
+    @property
+    def trust(self) -> Trust:
+        """The trust check of the first rank; others are in ``run.ranks``."""
+        return self._first.trust
+
+    @cached_property
+    def steps(self) -> pd.DataFrame | None:
+        """One row a complete step: number, start, host time, step time, whether warm-up."""
+        return self._table(_steps)
+
+    @cached_property
+    def kernels(self) -> pd.DataFrame | None:
+        """Kernels by name: calls, total and median time, family, share of all kernel time."""
+        return self._table(lambda rank: rank.kernels)
+
+    @cached_property
+    def operators(self) -> pd.DataFrame | None:
+        """Framework operators by name: calls, host time alone and with children, device time."""
+        return self._table(lambda rank: rank.operators)
+
+    @cached_property
+    def idle(self) -> pd.DataFrame | None:
+        """Idle time of every device in its window by cause; sums to the idle time exactly."""
+        return self._table(_idle)
+
+    @cached_property
+    def input(self) -> pd.DataFrame | None:
+        """Every wait for a batch inside the window: start, length, step."""
+        return self._table(_input)
+
+    @cached_property
+    def memory(self) -> pd.DataFrame | None:
+        """Peak of allocated memory and device allocations a step, where they were recorded."""
+        return self._table(_memory)
+
+    @property
+    def communication(self) -> pd.DataFrame | None:
+        """Collectives; not analysed yet, the reason is in ``summary.not_measured``."""
+        return None
+
+    def figure(self, name: FigureName) -> StaticFigure:
+        """One of the charts: breakdown, steps, kernels, operators, idle, input."""
+        from workbench.run.charts import chart
+
+        return chart(self, name)
+
+    def compare(self, other: Run) -> Comparison:
+        """Whether ``other`` is faster or slower than this Run, or that nobody can tell."""
+        from workbench.run.compare import compare
+
+        return compare(self, other)
+
+    def to_tensorboard(self, folder: str | Path) -> Path:
+        """Copy the traces to where TensorBoard's profiler plugin looks for them."""
+        from workbench.run.export import to_tensorboard
+
+        return to_tensorboard(self.traces, Path(folder), name=self.name)
+
+    def delete(self) -> None:
+        """Delete the Run's folder; a Run over a trace from elsewhere is refused."""
+        from workbench.store.folder import delete_run
+
+        if self.folder is None or self.kind == "trace":
+            raise RunError(
+                f"{self.name!r} is a view of a trace, not a Run that we recorded: "
+                "delete the file yourself if you no longer want it."
+            )
+        delete_run(self.folder)
+
+    @property
+    def _first(self) -> RankAnalysis:
+        return self.ranks[0]
+
+    def _table(self, ask: Callable[[RankAnalysis], pd.DataFrame | None]) -> pd.DataFrame | None:
+        import pandas as pd
+
+        answers = [(rank, table) for rank in self.ranks if (table := ask(rank)) is not None]
+        if not answers:
+            return None
+        if len(self.ranks) == 1:
+            return answers[0][1]
+        for rank, table in answers:
+            table.insert(0, "rank", -1 if rank.rank is None else rank.rank)
+        return pd.concat([table for _, table in answers], ignore_index=True)
+
+    def __repr__(self) -> str:
+        from workbench.pages.run import run_text
+        from workbench.run.view import view
+
+        return run_text(view(self))
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        from workbench.pages.run import run_html, run_text
+        from workbench.run.view import view
+
+        shown = view(self)
+        return {"text/html": run_html(shown), "text/plain": run_text(shown)}
+
+
+class Findings(tuple[Finding, ...]):
+    """Findings, worst first; an ordinary tuple that shows itself well."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        from workbench.pages.findings import findings_text
+
+        return findings_text(self)
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        from workbench.pages.findings import findings_html, findings_text
+
+        return {"text/html": findings_html(self), "text/plain": findings_text(self)}
+
+
+def _steps(rank: RankAnalysis) -> pd.DataFrame | None:
+    import numpy as np
+    import pandas as pd
+
+    steps = rank.steps
+    if steps is None:
+        return None
+    count = len(steps.numbers)
+    times = np.full(count, np.nan)
+    if len(steps.time_ns):
+        times[count - len(steps.time_ns) :] = steps.time_ns
+    first = count - len(steps.time_ns) + steps.warmup
+    return pd.DataFrame(
+        {
+            "step": steps.numbers,
+            "start_ns": steps.start,
+            "host_ns": steps.host_ns,
+            "time_ns": times,
+            "warmup": np.arange(count) < first if steps.warmup else np.zeros(count, dtype=bool),
+        }
+    )
+
+
+def _idle(rank: RankAnalysis) -> pd.DataFrame | None:
+    import pandas as pd
+
+    if not rank.idle:
+        return None
+    rows = [
+        {"device": device, "cause": cause, "idle_ns": ns, "window_ns": idle.range.length}
+        for device, idle in rank.idle.items()
+        for cause, ns in idle.by_cause.items()
+    ]
+    table = pd.DataFrame(rows)
+    table["idle_ns"] = table["idle_ns"].astype("Int64")
+    table["share"] = table["idle_ns"] / table["window_ns"].where(table["window_ns"] > 0)
+    return table
+
+
+def _input(rank: RankAnalysis) -> pd.DataFrame | None:
+    import pandas as pd
+
+    wait = rank.input_wait
+    if wait is None:
+        return None
+    return pd.DataFrame({"start_ns": wait.start, "wait_ns": wait.end - wait.start, "step": wait.step})
+
+
+def _memory(rank: RankAnalysis) -> pd.DataFrame | None:
+    import pandas as pd
+
+    found = rank.memory
+    if found is None:
+        return None
+    return pd.DataFrame(
+        [
+            {
+                "peak_bytes": found.peak_bytes,
+                "device_allocations_per_step": found.device_allocations_per_step,
+            }
+        ]
+    )

@@ -1,0 +1,114 @@
+"""``wb.open`` and ``wb.runs``: from a path to a Run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from workbench.errors import RunError, TraceError
+from workbench.run.rank import RankAnalysis, rank_of
+from workbench.run.run import Run
+
+
+def open_run(path: str | Path) -> Run:
+    """Open a Run folder, a trace file from anywhere, or a folder with one trace per rank.
+
+    A trace is read at once, so that a file that cannot be read fails here and not later.
+    """
+    path = Path(path).expanduser()
+    if not path.exists():
+        raise TraceError(
+            f"{path} does not exist: give a trace (.json, .json.gz), a Run folder, "
+            "or a folder with one trace per rank."
+        )
+    if path.is_dir():
+        return load(path) if (path / "run.json").is_file() else _folder_of_ranks(path)
+    analysis = rank_of(path)
+    _ = analysis.trace
+    return Run(name=path.name, ranks=[analysis], traces=[path])
+
+
+def load(folder: str | Path) -> Run:
+    """The Run that a folder holds."""
+    from workbench.store.folder import read_record
+
+    folder = Path(folder)
+    record = read_record(folder)
+    traces = [folder / name for name in record.traces]
+    missing = [trace.name for trace in traces if not trace.is_file()]
+    if missing:
+        raise RunError(
+            f"{folder} is not whole: {', '.join(missing)} named in run.json is gone. "
+            "Put the file back, or record again."
+        )
+    if not traces:
+        raise RunError(f"{folder} names no trace in its run.json: record again.")
+    return Run(
+        name=record.name,
+        ranks=[rank_of(trace) for trace in traces],
+        record=record,
+        folder=folder,
+        traces=traces,
+    )
+
+
+def _folder_of_ranks(folder: Path) -> Run:
+    from workbench.trace import find_ranks
+
+    found = find_ranks(folder)
+    ranks: list[RankAnalysis] = [rank_of(file.path, rank=file.rank) for file in found]
+    return Run(name=folder.name, ranks=ranks, traces=[file.path for file in found])
+
+
+class Runs:
+    """The Runs in one folder: list, load by name or number, delete."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def names(self) -> list[str]:
+        """Folder names, oldest first."""
+        from workbench.store.folder import list_runs
+
+        return [entry.folder.name for entry in list_runs(self.folder)]
+
+    def __getitem__(self, which: str | int) -> Run:
+        names = self.names()
+        if isinstance(which, int):
+            try:
+                which = names[which]
+            except IndexError:
+                raise RunError(f"there are {len(names)} Runs in {self.folder}, not {which}.") from None
+        if which not in names:
+            known = ", ".join(names) or "none"
+            raise RunError(f"no Run named {which!r} in {self.folder}; there: {known}.")
+        return load(self.folder / which)
+
+    def __len__(self) -> int:
+        return len(self.names())
+
+    def __iter__(self) -> Iterator[Run]:
+        return (load(self.folder / name) for name in self.names())
+
+    def delete(self, name: str) -> None:
+        """Delete one Run's folder."""
+        self[name].delete()
+
+    def __repr__(self) -> str:
+        from workbench.pages.runs import runs_text
+        from workbench.store.folder import list_runs
+
+        return runs_text(list_runs(self.folder), where=str(self.folder))
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        from workbench.pages.runs import runs_html
+        from workbench.store.folder import list_runs
+
+        page = runs_html(list_runs(self.folder), where=str(self.folder))
+        return {"text/html": page, "text/plain": repr(self)}
+
+
+def runs(folder: str | Path = "runs") -> Runs:
+    """The Runs on disk below ``folder``, oldest first."""
+    return Runs(Path(folder))

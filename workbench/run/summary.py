@@ -1,0 +1,321 @@
+"""The document that ``workbench analyze --json`` prints: schema ``workbench.summary/1``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from workbench.findings import Finding
+from workbench.run.rank import RankAnalysis
+from workbench.store.record import RunRecord
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from workbench.analysis.device_time import DeviceTime
+    from workbench.analysis.idle import Idle
+    from workbench.run.run import Run
+    from workbench.trace.table import Device
+
+SCHEMA = "workbench.summary/1"
+LEAST_STEPS_P95 = 20
+"""Below it a 95th percentile is only the maximum under another name."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Summary:
+    """The numbers of a Run in one document, and the reasons for what it lacks."""
+
+    document: Mapping[str, Any]
+    not_measured: Mapping[str, str]
+
+    def to_json(self) -> dict[str, Any]:
+        """The document as ``workbench analyze --json`` prints it."""
+        return dict(self.document)
+
+    def __getitem__(self, name: str) -> Any:
+        return self.document[name]
+
+
+def summarise(run: Run) -> Summary:
+    """The summary of a Run."""
+    return Summary(
+        document=summary_document(run.ranks, run.record, run.findings),
+        not_measured=not_measured(run),
+    )
+
+
+def not_measured(run: Run) -> dict[str, str]:
+    """Why a table of the Run is ``None``."""
+    reasons = {}
+    first = run.ranks[0]
+    if not first.device_indices:
+        reasons["kernels"] = reasons["idle"] = (
+            "a device is present but none of its work was recorded"
+            if first.voids("devices")
+            else "the trace holds no device work (CPU only)"
+        )
+    if first.steps is None:
+        reasons["steps"] = "the trace marks no steps: call profiler.step(), or use wb.profile"
+    if first.input_wait is None:
+        reasons["input"] = "the trace holds no record of a data loader"
+    if first.memory is None:
+        reasons["memory"] = "memory was not recorded: use Record(memory=True)"
+    reasons["communication"] = "this version does not analyse collectives yet"
+    return reasons
+
+
+def summary_document(
+    ranks: Sequence[RankAnalysis], record: RunRecord | None, findings: Sequence[Finding]
+) -> dict[str, Any]:
+    """The whole document; ``null`` means not measured, 0 measured and zero."""
+    from workbench.version import version
+
+    return {
+        "schema": SCHEMA,
+        "version": version(),
+        "overhead_ratio": None if record is None else record.overhead_ratio,
+        "ranks": [_rank(rank, record) for rank in ranks],
+        "findings": [finding.to_json() for finding in findings],
+    }
+
+
+def _rank(rank: RankAnalysis, record: RunRecord | None) -> dict[str, Any]:
+    return {
+        "rank": rank.rank,
+        "source": rank.source,
+        "trust": _trust(rank),
+        "steps": _steps(rank),
+        "range": _range(rank),
+        "samples_per_s": _samples_per_s(record),
+        "devices": [_device(rank, index) for index in rank.device_indices],
+        "host_breakdown_us": _all_us(rank.host_breakdown),
+        "input": _input(rank),
+        "launches": _launches(rank),
+        "kernels": _kernels(rank.kernels),
+        "operators": _operators(rank.operators),
+        "straggler": None,
+        "communication": None,
+        "memory": _memory(rank),
+    }
+
+
+def _trust(rank: RankAnalysis) -> dict[str, Any]:
+    return {
+        "ok": rank.trust.ok,
+        "violations": [
+            {
+                "code": v.code,
+                "count": v.count,
+                "share": v.share,
+                "voids": list(v.voids),
+                "message": v.message,
+            }
+            for v in rank.trust.violations
+        ],
+    }
+
+
+def _steps(rank: RankAnalysis) -> dict[str, Any] | None:
+    steps = rank.steps
+    if steps is None:
+        return None
+    return {
+        "source": steps.source,
+        "first": int(steps.numbers[0]) if steps.numbers else None,
+        "last": int(steps.numbers[-1]) if steps.numbers else None,
+        "count": len(steps.numbers),
+        "dropped": int(steps.dropped),
+        "time_us": times_us(steps.time_ns[steps.warmup :]),
+        "host_us": times_us(steps.host_ns),
+    }
+
+
+def times_us(times_ns: Sequence[int] | Any) -> dict[str, float | None]:
+    """Mean, median and 95th percentile in microseconds, the last only from 20 steps on."""
+    import numpy as np
+
+    values = np.asarray(times_ns, dtype=np.float64)
+    if not len(values):
+        return {"mean": None, "median": None, "p95": None}
+    p95 = float(np.percentile(values, 95)) / 1000 if len(values) >= LEAST_STEPS_P95 else None
+    return {
+        "mean": float(values.mean()) / 1000,
+        "median": float(np.median(values)) / 1000,
+        "p95": p95,
+    }
+
+
+def _range(rank: RankAnalysis) -> dict[str, Any] | None:
+    window = rank.window
+    if window is None:
+        return None
+    return {
+        "start_us": window.start / 1000,
+        "end_us": window.end / 1000,
+        "base_ns": rank.trace.base_ns,
+    }
+
+
+def _samples_per_s(record: RunRecord | None) -> float | None:
+    if record is None or record.timings is None or record.samples_per_step is None:
+        return None
+    steady = record.timings.step_ns[record.timings.warmup :]
+    median = times_us(steady)["median"]
+    return record.samples_per_step / (median / 1e6) if median else None
+
+
+def _device(rank: RankAnalysis, index: int) -> dict[str, Any]:
+    device = device_of(rank, index)
+    recorded, in_window = rank.recorded_time.get(index), rank.device_time.get(index)
+    return {
+        "index": index,
+        "type": device.type if device else _type_of_others(rank),
+        "name": (device.name or None) if device else None,
+        "arch": (device.arch or None) if device else None,
+        "memory_bytes": device.memory_bytes if device else None,
+        "clock_offset_us": _us(rank.launches.clock_offset.get(index)),
+        "recording": None
+        if recorded is None
+        else {"time": _time(recorded), "idle": _idle(rank.recorded_idle[index])},
+        "window": None if in_window is None else _window(rank, index, in_window),
+        "breakdown_us": None
+        if in_window is None
+        else _all_us(device_breakdown(in_window, rank.idle[index])),
+    }
+
+
+def device_of(rank: RankAnalysis, index: int) -> Device | None:
+    """The header's description of a device, if the file has one."""
+    return next((d for d in rank.trace.devices if d.index == index), None)
+
+
+def _type_of_others(rank: RankAnalysis) -> str:
+    return rank.trace.devices[0].type if rank.trace.devices else "cuda"
+
+
+def _window(rank: RankAnalysis, index: int, time: DeviceTime) -> dict[str, Any]:
+    from workbench.analysis.window import foreign_share
+
+    return {
+        "time": _time(time),
+        "idle": _idle(rank.idle[index]),
+        "foreign_share": foreign_share(rank.trace, index, time.range, rank.steps, rank.launches),
+    }
+
+
+def device_breakdown(time: DeviceTime, idle: Idle) -> dict[str, int | None]:
+    """Parts of the window in nanoseconds that sum to it exactly; one rank alone knows no wait."""
+    return {
+        "compute": time.compute,
+        "exposed_communication_wait": None,
+        "exposed_communication_transfer": time.exposed_communication,
+        "exposed_memory": time.exposed_memory,
+        **idle.by_cause,
+    }
+
+
+def _time(time: DeviceTime) -> dict[str, float]:
+    return {
+        "span_us": time.range.length / 1000,
+        "busy_us": time.busy / 1000,
+        "compute_us": time.compute / 1000,
+        "communication_us": time.communication / 1000,
+        "memory_us": time.memory / 1000,
+        "exposed_communication_us": time.exposed_communication / 1000,
+        "exposed_memory_us": time.exposed_memory / 1000,
+        "idle_us": time.idle / 1000,
+    }
+
+
+def _idle(idle: Idle) -> dict[str, Any]:
+    return {
+        "gaps": int(idle.gaps),
+        "largest_us": idle.largest / 1000,
+        "by_cause": _all_us(idle.by_cause),
+    }
+
+
+def _input(rank: RankAnalysis) -> dict[str, Any] | None:
+    wait = rank.input_wait
+    if wait is None:
+        return None
+    return {
+        "wait_us": wait.wait_ns / 1000,
+        "exposed_us": _us(rank.exposed_input_ns),
+        "batches": int(wait.batches),
+    }
+
+
+def _launches(rank: RankAnalysis) -> dict[str, Any] | None:
+    found = rank.launch_statistics
+    if found is None:
+        return None
+    return {
+        "count": int(found.count),
+        "per_step": found.per_step,
+        "into_empty_queue_share": found.into_empty_queue_share,
+        "queue_median": found.queue_median,
+    }
+
+
+def _memory(rank: RankAnalysis) -> dict[str, Any] | None:
+    found = rank.memory
+    if found is None:
+        return None
+    return {
+        "peak_bytes": found.peak_bytes,
+        "device_allocations_per_step": found.device_allocations_per_step,
+    }
+
+
+def _kernels(table: pd.DataFrame | None) -> list[dict[str, Any]] | None:
+    if table is None:
+        return None
+    return [
+        {
+            "device": int(row.device),
+            "name": row.name,
+            "family": row.family,
+            "calls": int(row.calls),
+            "total_us": row.total_ns / 1000,
+            "median_us": row.median_ns / 1000,
+            "share": _number(row.share),
+            "tensor_core": None if row.tensor_core is None else bool(row.tensor_core),
+        }
+        for row in _records(table)
+    ]
+
+
+def _operators(table: pd.DataFrame) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": row.name,
+            "calls": int(row.calls),
+            "host_self_us": row.host_self_ns / 1000,
+            "host_total_us": row.host_total_ns / 1000,
+            "device_us": _us(_number(row.device_ns)),
+        }
+        for row in _records(table)
+    ]
+
+
+def _records(table: pd.DataFrame) -> list[Any]:
+    return list(table.itertuples(index=False, name="Row"))
+
+
+def _number(value: Any) -> float | None:
+    if value is None:
+        return None
+    number = float(value)
+    return None if math.isnan(number) else number
+
+
+def _us(ns: float | None) -> float | None:
+    return None if ns is None else ns / 1000
+
+
+def _all_us(parts: Mapping[str, int | None] | None) -> dict[str, float | None] | None:
+    return None if parts is None else {name: _us(ns) for name, ns in parts.items()}
