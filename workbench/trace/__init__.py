@@ -1,1 +1,5 @@
 """Any trace file becomes one columnar event table."""
+
+from workbench.trace.reader import read
+
+__all__ = ["read"]
