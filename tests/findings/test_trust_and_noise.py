@@ -47,4 +47,4 @@ def test_findings_come_worst_first() -> None:
     waiting = Facts(
         step_ns=(100 * MS,) * 20, input_ns=(60 * MS,) * 20, noise_floor=0.12, trust_ok=False
     )
-    assert [f.code for f in diagnose(waiting)] == ["WB101", "WB902", "WB901"]
+    assert [f.code for f in diagnose(waiting)] == ["WB101", "WB901", "WB902"]

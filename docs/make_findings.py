@@ -1,0 +1,44 @@
+"""Writes docs/findings.md from the rules' own docstrings: python docs/make_findings.py"""
+
+import sys
+from pathlib import Path
+
+from workbench.findings import RULES
+
+PAGE = Path(__file__).parent / "findings.md"
+
+HEAD = """# Findings
+
+Each finding has a stable code, its evidence, an upper bound of what acting on it could gain, and a
+case in which it is wrong. This page is written from the rules themselves (`workbench/findings/`).
+"""
+
+
+def page() -> str:
+    """The page as it should be."""
+    parts = [HEAD]
+    for rule in sorted(RULES, key=_code):
+        module = sys.modules[rule.__module__]
+        title, _, body = (module.__doc__ or "").strip().partition("\n\n")
+        code, _, summary = title.partition(": ")
+        parts.append(f"## {code} — {summary.rstrip('.')}\n\n{_sections(body)}\n")
+    return "\n".join(parts)
+
+
+def _code(rule: object) -> str:
+    return str(sys.modules[rule.__module__].CODE)  # type: ignore[attr-defined]
+
+
+def _sections(body: str) -> str:
+    paragraphs: list[str] = []
+    for line in body.splitlines():
+        head, colon, rest = line.partition(": ")
+        if colon and head in {"What", "Why", "What to do", "When it is wrong"}:
+            paragraphs.append(f"**{head}.** {rest[:1].upper()}{rest[1:]}")
+        elif paragraphs:
+            paragraphs[-1] += f" {line.strip()}"
+    return "\n\n".join(paragraphs)
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
