@@ -1,0 +1,168 @@
+"""The steps of the training loop: which are whole, and how long each took.
+
+A step's time runs from completion to completion: the last end of the device work launched up to
+step N minus the same of step N-1. The length of ``ProfilerStep#N`` itself is only the host's time:
+the host runs ahead of the device. Without a device both are the same.
+"""
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workbench.analysis.devices import device_indices, work_rows
+from workbench.analysis.launches import Launches
+from workbench.trace.table import DEVICE_WORK, Kind, Trace
+
+STEP_NAME = re.compile(r"ProfilerStep\s*#\s*(\d+)$")
+CUT_BELOW = 0.5
+"""A last step with less than this share of the work of the least of the others is a torso."""
+
+Times = NDArray[np.int64]
+_NEVER_A_STEP = (*DEVICE_WORK, Kind.DEVICE_ANNOTATION, Kind.PYTHON)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Steps:
+    """The complete steps of a trace, in time order."""
+
+    source: str
+    """``profiler_step``, ``user`` or ``none``."""
+    numbers: tuple[int, ...]
+    start: Times
+    """Host ranges of the complete steps."""
+    end: Times
+    lane: int
+    """The lane of the thread that runs the loop."""
+    dropped: int
+    """Steps left out because the capture ended inside them."""
+    host_ns: Times
+    time_ns: Times
+    """Completion to completion: one fewer than the steps on a device, equal to ``host_ns`` without
+    one, empty when a device worked but was not recorded."""
+    warmup: int
+    """How many of the first step times belong to warm-up."""
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def step_of(self, at: Times) -> NDArray[np.int64]:
+        """For each host instant, the index of the step that holds it, or -1."""
+        index = np.searchsorted(self.start, at, "right") - 1
+        inside = (index >= 0) & (at < self.end[np.maximum(index, 0)])
+        return np.where(inside, index, -1).astype(np.int64)
+
+
+def find_steps(trace: Trace, launches: Launches) -> Steps | None:
+    """The complete steps that ``ProfilerStep#N`` ranges of the host mark; ``None`` without any."""
+    rows, numbers = _step_rows(trace)
+    if not len(rows):
+        return None
+    events = trace.events
+    lane = int(events.lane[rows[0]])
+    whole = len(rows) - int(_last_is_cut(trace, launches, rows))
+    rows, dropped = rows[:whole], len(rows) - whole
+    start, end = events.ts[rows], events.end[rows]
+    host = events.dur[rows].astype(np.int64)
+    time = _step_times(trace, launches, start, end)
+    return Steps(
+        source="profiler_step",
+        numbers=tuple(int(number) for number in numbers[:whole]),
+        start=start,
+        end=end,
+        lane=lane,
+        dropped=dropped,
+        host_ns=host,
+        time_ns=time,
+        warmup=_warmup(time),
+    )
+
+
+def _step_rows(trace: Trace) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
+    """Rows of the step ranges on the thread that has most of them, and their numbers."""
+    events = trace.events
+    number_of = {
+        code: int(match.group(1))
+        for code, name in enumerate(trace.names)
+        if (match := STEP_NAME.match(name))
+    }
+    codes = np.fromiter(number_of, np.int32, len(number_of))
+    rows = np.flatnonzero(np.isin(events.name, codes) & ~np.isin(events.kind, _NEVER_A_STEP))
+    if not len(rows):
+        return rows, np.empty(0, np.int64)
+    lanes, count = np.unique(events.lane[rows], return_counts=True)
+    rows = rows[events.lane[rows] == lanes[np.argmax(count)]]
+    reach = np.concatenate(([np.iinfo(np.int64).min], np.maximum.accumulate(events.end[rows])[:-1]))
+    rows = rows[events.end[rows] > reach]
+    return rows, np.array([number_of[int(code)] for code in events.name[rows]], np.int64)
+
+
+def _last_is_cut(trace: Trace, launches: Launches, rows: NDArray[np.intp]) -> bool:
+    """Whether the capture ended inside the last step.
+
+    The range of a step closes when the profiler stops, so its length says nothing. A torso shows
+    by its work: it launched or ran far less than any other step, or it launched work whose record
+    never arrived while every launch of the steps before has one.
+    """
+    if len(rows) < 2:
+        return False
+    events = trace.events
+    calls = np.unique(launches.launch[launches.launch >= 0])
+    start, end = events.ts[rows], events.end[rows]
+    if len(calls):
+        work = _count_inside(events.ts[calls], start, end)
+    else:
+        on_lane = events.lane == events.lane[rows[0]]
+        operators = np.flatnonzero(on_lane & (events.kind == Kind.OPERATOR))
+        work = _count_inside(events.ts[operators], start, end)
+    return bool(work[-1] < CUT_BELOW * work[:-1].min())
+
+
+def _count_inside(at: Times, start: Times, end: Times) -> NDArray[np.int64]:
+    """How many of the sorted instants lie in each range."""
+    at = np.sort(at)
+    return np.asarray(np.searchsorted(at, end) - np.searchsorted(at, start), np.int64)
+
+
+def _step_times(trace: Trace, launches: Launches, start: Times, end: Times) -> Times:
+    devices = device_indices(trace)
+    if not devices and not _has_launches(trace):
+        return (end - start).astype(np.int64)
+    done = np.full(len(start), np.iinfo(np.int64).min)
+    for device in devices:
+        offset = launches.clock_offset[device]
+        np.maximum(done, completions(trace, launches, device, start, end) + offset, out=done)
+    recorded = done > np.iinfo(np.int64).min // 2
+    if not recorded.any():
+        return np.empty(0, np.int64)
+    # A step that launched nothing is complete when the host is, and never before the last one.
+    done = np.maximum.accumulate(np.where(recorded, done, end))
+    return np.diff(done)
+
+
+def completions(trace: Trace, launches: Launches, device: int, start: Times, end: Times) -> Times:
+    """Per host range, the last end of the work launched in it, on the device's own clock.
+
+    A very small number (below -2**62) stands where nothing was launched.
+    """
+    done = np.full(len(start), np.iinfo(np.int64).min // 2)
+    rows = work_rows(trace, device)
+    rows = rows[launches.launch[rows] >= 0]
+    if not len(rows) or not len(start):
+        return done
+    called = trace.events.ts[launches.launch[rows]]
+    index = np.searchsorted(start, called, "right") - 1
+    inside = (index >= 0) & (called < end[np.maximum(index, 0)])
+    np.maximum.at(done, index[inside], trace.events.end[rows[inside]])
+    return done
+
+
+def _has_launches(trace: Trace) -> bool:
+    return len(trace.events.rows(Kind.RUNTIME, Kind.DRIVER)) > 0
+
+
+def _warmup(time: Times) -> int:
+    from workbench.statistics.warmup import warmup_length
+
+    return min(warmup_length(time), len(time))
