@@ -1,4 +1,4 @@
-"""Writes docs/findings.md from the rules' own docstrings: python docs/make_findings.py"""
+"""Writes docs/findings.md from the rules' own docstrings; run it as a script."""
 
 import sys
 from pathlib import Path

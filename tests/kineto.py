@@ -37,7 +37,9 @@ class Kineto:
         """``ProfilerStep#N`` on the host."""
         return self.event(f"ProfilerStep#{number}", "user_annotation", ts, dur, tid=tid)
 
-    def op(self, name: str, ts: float, dur: float, *, tid: int = HOST, **args: Any) -> dict[str, Any]:
+    def op(
+        self, name: str, ts: float, dur: float, *, tid: int = HOST, **args: Any
+    ) -> dict[str, Any]:
         """A framework operator (``cpu_op``)."""
         return self.event(name, "cpu_op", ts, dur, tid=tid, args=args)
 

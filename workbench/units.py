@@ -6,7 +6,13 @@ THIN_SPACE = "\u2009"
 NOT_MEASURED = "not measured"
 
 _TIMES: Sequence[tuple[float, str]] = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"))
-_BYTES: Sequence[tuple[float, str]] = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B"))
+_BYTES: Sequence[tuple[float, str]] = (
+    (1e12, "TB"),
+    (1e9, "GB"),
+    (1e6, "MB"),
+    (1e3, "kB"),
+    (1.0, "B"),
+)
 
 
 def time_text(ns: float | None) -> str:
@@ -48,7 +54,11 @@ def significant(value: float) -> str:
     while magnitude < 100 and decimals < 12:
         magnitude *= 10
         decimals += 1
-    return f"{rounded:.{decimals}f}".rstrip("0").rstrip(".") if decimals > 2 else f"{rounded:.{decimals}f}"
+    return (
+        f"{rounded:.{decimals}f}".rstrip("0").rstrip(".")
+        if decimals > 2
+        else f"{rounded:.{decimals}f}"
+    )
 
 
 def _scaled(value: float | None, scale: Sequence[tuple[float, str]]) -> str:

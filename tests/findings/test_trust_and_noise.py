@@ -32,7 +32,10 @@ def test_a_spread_of_12_percent_between_equal_blocks_is_a_warning() -> None:
     assert finding.evidence["block_medians_us"] == [10_000, 11_200]
 
 
-@pytest.mark.parametrize("facts", [Facts(), Facts(noise_floor=0.02, load={"others_cpu_share": 0.1})])
+QUIET = Facts(noise_floor=0.02, load={"others_cpu_share": 0.1})
+
+
+@pytest.mark.parametrize("facts", [Facts(), QUIET])
 def test_a_quiet_machine_or_an_unmeasured_one_is_silent(facts: Facts) -> None:
     assert noisy_machine(facts) is None
 

@@ -60,7 +60,8 @@ def _rank(rank: Mapping[str, Any]) -> list[Any]:
             title = f"Where the window of device {device['index']} goes"
             parts.append(_breakdown(title, device["breakdown_us"]))
     if rank["host_breakdown_us"] is not None:
-        parts.append(_breakdown("Where the loop's thread spends the window", rank["host_breakdown_us"]))
+        title = "Where the loop's thread spends the window"
+        parts.append(_breakdown(title, rank["host_breakdown_us"]))
     if rank["kernels"]:
         parts.append(_kernels(rank["kernels"]))
     if rank["operators"]:
@@ -70,9 +71,7 @@ def _rank(rank: Mapping[str, Any]) -> list[Any]:
 
 def _trust(trust: Mapping[str, Any]) -> Group:
     style = "dim" if trust["ok"] else "yellow"
-    return Group(
-        *(Text(f"{v['code']}: {v['message']}", style=style) for v in trust["violations"])
-    )
+    return Group(*(Text(f"{v['code']}: {v['message']}", style=style) for v in trust["violations"]))
 
 
 def _overview(rank: Mapping[str, Any]) -> Table:
@@ -113,7 +112,11 @@ def _breakdown(title: str, parts: Mapping[str, float | None]) -> Padding:
 
 def _kernels(rows: list[Mapping[str, Any]]) -> Padding:
     table = _table(
-        "Kernels", ("kernel", "left"), ("family", "left"), ("calls", "right"), ("total", "right"),
+        "Kernels",
+        ("kernel", "left"),
+        ("family", "left"),
+        ("calls", "right"),
+        ("total", "right"),
         ("share", "right"),
     )
     for row in sorted(rows, key=lambda r: -r["total_us"])[:ROWS]:
@@ -129,8 +132,12 @@ def _kernels(rows: list[Mapping[str, Any]]) -> Padding:
 
 def _operators(rows: list[Mapping[str, Any]]) -> Padding:
     table = _table(
-        "Operators", ("operator", "left"), ("calls", "right"), ("host alone", "right"),
-        ("host with children", "right"), ("device", "right"),
+        "Operators",
+        ("operator", "left"),
+        ("calls", "right"),
+        ("host alone", "right"),
+        ("host with children", "right"),
+        ("device", "right"),
     )
     for row in sorted(rows, key=lambda r: -r["host_self_us"])[:ROWS]:
         table.add_row(

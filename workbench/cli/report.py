@@ -11,9 +11,7 @@ def report(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="The HTML file; report.html by default.")
     ] = None,
-    baseline: Annotated[
-        Path | None, typer.Option(help="A Run folder to compare with.")
-    ] = None,
+    baseline: Annotated[Path | None, typer.Option(help="A Run folder to compare with.")] = None,
 ) -> None:
     """Write a self-contained HTML report, made by papermill from a notebook."""
     from workbench.reporting import report as write_report

@@ -30,7 +30,9 @@ def untrusted_profile(facts: Facts) -> Finding | None:
         severity="warning",
         evidence={
             "violations": {v.code: v.count for v in violations},
-            "share_of_device_time": max((v.share for v in violations if v.share is not None), default=None),
+            "share_of_device_time": max(
+                (v.share for v in violations if v.share is not None), default=None
+            ),
             "voids": void,
         },
         advice="Record the profile again; until then read only the numbers that are not voided.",

@@ -74,15 +74,14 @@ class Comparison:
             return f"≈ cannot tell: {change.reason}" if change.reason else "≈ cannot tell."
         if change.verdict == "cannot_tell":
             return (
-                f"≈ cannot tell: {self.second} takes {share_text(change.ratio)} of the step time of "
-                f"{self.first} ({share_text(change.low)}–{share_text(change.high)})"
+                f"≈ cannot tell: {self.second} takes {share_text(change.ratio)} of the step "
+                f"time of {self.first} ({share_text(change.low)}–{share_text(change.high)})"
                 + _floor(change)
             )
         mark = "▲" if change.verdict == "faster" else "▼"
         return (
             f"{mark} {self.second} is {change.verdict} than {self.first}: "
-            f"{_amount(change)} of the step time"
-            + _floor(change)
+            f"{_amount(change)} of the step time" + _floor(change)
         )
 
     def __repr__(self) -> str:

@@ -232,7 +232,8 @@ def _input(rank: RankAnalysis) -> pd.DataFrame | None:
     wait = rank.input_wait
     if wait is None:
         return None
-    return pd.DataFrame({"start_ns": wait.start, "wait_ns": wait.end - wait.start, "step": wait.step})
+    waits = {"start_ns": wait.start, "wait_ns": wait.end - wait.start, "step": wait.step}
+    return pd.DataFrame(waits)
 
 
 def _memory(rank: RankAnalysis) -> pd.DataFrame | None:

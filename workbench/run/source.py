@@ -79,7 +79,9 @@ class Runs:
             try:
                 which = names[which]
             except IndexError:
-                raise RunError(f"there are {len(names)} Runs in {self.folder}, not {which}.") from None
+                raise RunError(
+                    f"no Run number {which}: {self.folder} holds {len(names)}."
+                ) from None
         if which not in names:
             known = ", ".join(names) or "none"
             raise RunError(f"no Run named {which!r} in {self.folder}; there: {known}.")
