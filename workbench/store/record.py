@@ -4,7 +4,10 @@ from typing import Any
 
 import msgspec
 
+from workbench.errors import RunError
+
 SCHEMA = "workbench.run/1"
+RECORD_NAME = "run.json"
 
 
 class Timings(msgspec.Struct, frozen=True, kw_only=True):
@@ -15,12 +18,13 @@ class Timings(msgspec.Struct, frozen=True, kw_only=True):
 
     step_ns: list[int]
     input_ns: list[int]
-    """Waiting for the next batch inside each of those steps."""
+    """Waiting for the next batch inside each of those steps, the loader's start included; empty
+    when the waits could not be seen (a capture whose loop does not use ``watch``)."""
     warmup: int
-    """How many of the first steps the change test counts as warm-up."""
+    """How many of the first steps belong to warm-up; they are part of the first block."""
     blocks: list[int]
-    """``step_ns`` was measured in this many consecutive blocks of these lengths (before and after the
-    profiled window): their spread is the A/A noise floor."""
+    """``step_ns`` was measured in this many consecutive blocks of these lengths (before and
+    after the profiled window): their spread is the A/A noise floor."""
     profiled_step_ns: list[int]
     """The same under the profiler: for the overhead ratio, never shown as step times."""
 
@@ -36,13 +40,13 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
     settings: dict[str, Any]
     """The Settings that were asked for; empty means as the user has it."""
     effective: dict[str, Any]
-    """What was in force: batch size, workers, precision, device and so on, also where not asked for."""
+    """What was in force, also where not asked for: batch size, workers, precision, device, …"""
     record: dict[str, bool]
     environment: dict[str, Any]
     """Versions, usable CPUs, device names, load: no user name, host name, path or variable."""
     seeds: dict[str, Any]
     timings: Timings | None
-    """``None`` for a capture around the user's own loop that measured nothing without the profiler."""
+    """``None`` for a capture around the user's loop that measured nothing without the profiler."""
     overhead_ratio: float | None
     """Median profiled step ÷ median step of record."""
     samples_per_step: float | None
@@ -60,3 +64,30 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
     """Names of the trace files in the folder, one per rank."""
     labels: dict[str, str] = {}
     """Names that had to be altered for the trace, altered → real."""
+
+
+def encode(record: RunRecord) -> bytes:
+    """The text of ``run.json``, indented so that people can read it."""
+    return msgspec.json.format(msgspec.json.encode(record, enc_hook=str), indent=2)
+
+
+def decode(data: bytes, *, where: str) -> RunRecord:
+    """The record that :func:`encode` wrote; ``where`` is named in messages.
+
+    Raises:
+        RunError: the text is damaged, or of another schema.
+    """
+    try:
+        schema = msgspec.json.decode(data, type=_AnySchema).schema
+        if schema == SCHEMA:
+            return msgspec.json.decode(data, type=RunRecord)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise RunError(f"{where} is damaged ({error}): record again.") from error
+    raise RunError(
+        f"{where} has schema {schema!r}, this version reads {SCHEMA!r}: "
+        "open it with the version that wrote it, or record again."
+    )
+
+
+class _AnySchema(msgspec.Struct):
+    schema: str = ""
