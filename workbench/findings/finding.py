@@ -83,7 +83,7 @@ class Facts:
     """Window of the (first) device; on CPU-only traces the host steps."""
     trace_steps: int | None = None
     devices: tuple[DeviceFacts, ...] = ()
-    host_breakdown_ns: Mapping[str, int] | None = None
+    host_breakdown_ns: Mapping[str, int | None] | None = None
     trust_ok: bool = True
     violations: tuple[Any, ...] = ()
     """``trace.table.Violation`` records."""

@@ -94,10 +94,11 @@ def _measured_wait(facts: Facts) -> _Wait | None:
         )
     if facts.host_breakdown_ns is None or not facts.trace_steps or not facts.trace_window_ns:
         return None
-    if facts.trace_input_wait_ns is None:
+    waited = facts.host_breakdown_ns.get("input")
+    if facts.trace_input_wait_ns is None or waited is None:
         return None
     return _Wait(
-        per_step_ns=facts.host_breakdown_ns.get("input", 0) / facts.trace_steps,
+        per_step_ns=waited / facts.trace_steps,
         step_ns=facts.trace_window_ns / facts.trace_steps,
         steps=facts.trace_steps,
         source="trace",

@@ -127,7 +127,7 @@ class RankAnalysis:
         return attribute_idle(self.trace, device, span, self.steps, self.launches)
 
     @cached_property
-    def host_breakdown(self) -> dict[str, int] | None:
+    def host_breakdown(self) -> dict[str, int | None] | None:
         """Where the loop's thread spends the window; only without recorded device work."""
         from workbench.analysis.host import host_breakdown
 

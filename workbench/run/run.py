@@ -232,8 +232,10 @@ def _input(rank: RankAnalysis) -> pd.DataFrame | None:
     wait = rank.input_wait
     if wait is None:
         return None
-    waits = {"start_ns": wait.start, "wait_ns": wait.end - wait.start, "step": wait.step}
-    return pd.DataFrame(waits)
+    found = wait.waits
+    return pd.DataFrame(
+        {"start_ns": found.start, "wait_ns": found.end - found.start, "step": found.step}
+    )
 
 
 def _memory(rank: RankAnalysis) -> pd.DataFrame | None:
