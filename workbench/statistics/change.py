@@ -1,0 +1,137 @@
+"""Whether one series of step times is faster or slower than another, or nobody can tell."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workbench.statistics.blocks import (
+    LEAST_STEPS,
+    Block,
+    half_difference,
+    log_medians,
+    split_to,
+    usable,
+)
+from workbench.statistics.noise import noise_floor, typical_difference
+from workbench.statistics.ranks import shift_interval
+
+Verdict = Literal["faster", "slower", "cannot_tell"]
+
+LEAST_BLOCKS = 4
+"""Four blocks a side is the least for which ranks can reach the 95 % level: 2 of 70 orders."""
+HALVES_95 = 2.15
+"""Half of Student's t at 97.5 % with two degrees of freedom (4.30): four halves, two means."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Change:
+    """Step time of b relative to a, with what can and cannot be said about it."""
+
+    verdict: Verdict
+    """``faster`` means that b takes less time than a."""
+    ratio: float | None
+    """Step time of b ÷ step time of a, from block medians; ``None`` without data."""
+    low: float | None = None
+    high: float | None = None
+    """Ends of the 95 % interval of the ratio; the verdict is given when it leaves out 1."""
+    noise_floor: float | None = None
+    """The larger relative A/A spread of the two sides."""
+    smallest_effect: float | None = None
+    """The smallest relative change that this measurement could have told from chance."""
+    n_a: int
+    n_b: int
+    """Steps of each side that the answer rests on."""
+    reason: str | None = None
+    """Why nobody can tell, and what would help; ``None`` with another verdict."""
+
+
+def compare_steps(
+    a_blocks: Sequence[Block], b_blocks: Sequence[Block], *, interleaved: bool = False
+) -> Change:
+    """Compare two sets of step times, each given as blocks of consecutive steps.
+
+    The blocks of a side were measured under the same conditions, in order of time, warm-up left
+    out. With ``interleaved`` the sides took turns (A B A B …), so that a slow drift of the machine
+    met both. Otherwise they are two measurements one after the other, and the interval is widened
+    to what each side drifted within itself: to hold, a difference must exceed the differences
+    between earlier and later halves by Student's t (Ibragimov and Müller 2010).
+
+    The interval comes from the ranks of block medians and is never narrower than the noise floor.
+    Sides of two or three long blocks are cut into four or more. A load that comes and stays while
+    b is measured looks like a change of b in any step times: compare the recorded load as well.
+    """
+    a, b = usable(a_blocks), usable(b_blocks)
+    n_a, n_b = (sum(block.size for block in side) for side in (a, b))
+    floors = [f for f in (noise_floor(a), noise_floor(b)) if f is not None]
+    floor = max(floors, default=None)
+    lacking = _lacking(a, b, interleaved=interleaved)
+    if not interleaved:
+        a, b = split_to(a, LEAST_BLOCKS), split_to(b, LEAST_BLOCKS)
+    medians = log_medians(a), log_medians(b)
+    found = shift_interval(*medians)
+    if lacking is not None or found is None:
+        ratio = float(np.exp(_middle(*medians))) if a and b else None
+        return Change(
+            verdict="cannot_tell",
+            ratio=ratio,
+            noise_floor=floor,
+            n_a=n_a,
+            n_b=n_b,
+            reason=lacking or _TOO_SHORT,
+        )
+    shift, low, high = found
+    margin = _margin(*medians, interleaved=interleaved)
+    low, high = min(low, shift - margin), max(high, shift + margin)
+    verdict: Verdict = "faster" if high < 0 else "slower" if low > 0 else "cannot_tell"
+    return Change(
+        verdict=verdict,
+        ratio=float(np.exp(shift)),
+        low=float(np.exp(low)),
+        high=float(np.exp(high)),
+        noise_floor=floor,
+        smallest_effect=float(np.expm1(max(shift - low, high - shift))),
+        n_a=n_a,
+        n_b=n_b,
+        reason=_WITHIN_NOISE if verdict == "cannot_tell" else None,
+    )
+
+
+_TOO_SHORT = (
+    f"the blocks of steps are too few or too short; measure at least {LEAST_BLOCKS} blocks of "
+    f"{LEAST_STEPS} steps on each side."
+)
+_WITHIN_NOISE = (
+    "the difference is within what the same steps differ by themselves; "
+    "measure more blocks, or on a quieter machine."
+)
+
+
+def _lacking(
+    a: list[NDArray[np.float64]], b: list[NDArray[np.float64]], *, interleaved: bool
+) -> str | None:
+    """What keeps the two sides from being compared at all."""
+    fewest = min(len(a), len(b))
+    if fewest == 0:
+        return f"there is no block of at least {LEAST_STEPS} measured steps on one side."
+    if fewest == 1:
+        return (
+            "one side was measured in one block only, so nobody knows how much it differs from "
+            "itself; measure each side at least twice."
+        )
+    return _TOO_SHORT if interleaved and fewest < LEAST_BLOCKS else None
+
+
+def _middle(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
+    return float(np.median(b[:, None] - a[None, :]))
+
+
+def _margin(a: NDArray[np.float64], b: NDArray[np.float64], *, interleaved: bool) -> float:
+    """The least half-width of the interval, as a logarithm."""
+    typical = max(typical_difference(a), typical_difference(b))
+    if interleaved:
+        return typical
+    earlier_later = abs(half_difference(a)), abs(half_difference(b))
+    return max(typical, *earlier_later, HALVES_95 * float(np.hypot(*earlier_later)))
