@@ -1,0 +1,224 @@
+"""Where a step goes: every part of the window, adding up to the whole."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+from workbench.figures import names, palette, template
+from workbench.figures.empty import not_measured
+from workbench.figures.scale import Scale, exact, time_scale
+from workbench.units import NOT_MEASURED, count_text, share_text, time_text
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+SMALL = 0.005
+"""Parts below this share are drawn together; the table beside the figure lists each."""
+
+WORK = (
+    "compute",
+    "exposed_communication_wait",
+    "exposed_communication_transfer",
+    "exposed_communication",
+    "communication",
+    "exposed_memory",
+    "memory",
+)
+HOST = (
+    "input",
+    "forward",
+    "backward",
+    "optimizer",
+    "communication",
+    "other_operators",
+    "host_python",
+    "host_other",
+)
+_HOST_ONLY = frozenset({"forward", "backward", "optimizer", "other_operators"})
+
+
+class Part(NamedTuple):
+    """One bar: its category, or several small ones together."""
+
+    name: str
+    ns: int
+    label: str
+
+
+def breakdown(
+    parts_ns: Mapping[str, int | None] | None,
+    *,
+    total_ns: int,
+    device_label: str,
+    steps: int | None = None,
+    reason: str = "the trace holds no window to break down; record at least two whole steps.",
+) -> "go.Figure":
+    """Draw where the window goes: one stacked bar, and under it each part with its name.
+
+    Args:
+        parts_ns: Nanoseconds by category (``metrics.md``, Breakdown); ``None`` = not measured.
+        total_ns: Length of the window; the parts sum to it.
+        device_label: "GPU 0 (A100)", or "CPU" when the parts are those of the loop's thread.
+        steps: Steps in the window; given, times are shown per step.
+        reason: Said when there is nothing to draw.
+
+    Raises:
+        ValueError: If the parts exceed the window.
+    """
+    measured = {name: ns for name, ns in (parts_ns or {}).items() if ns is not None}
+    if total_ns <= 0 or not any(measured.values()):
+        return not_measured(f"Where a step of {device_label} goes", reason)
+    if sum(measured.values()) > total_ns:
+        raise ValueError(
+            f"the parts sum to {sum(measured.values())} ns, more than the window of {total_ns} ns"
+        )
+    parts = ordered(measured, total_ns)
+    missing = [palette.category(name).label for name, ns in (parts_ns or {}).items() if ns is None]
+    per = steps or 1
+    scale = time_scale(total_ns / per)
+    drawn = template.figure(
+        names.plain(headline(measured, total_ns, device_label)),
+        names.plain(_subtitle(total_ns, device_label, steps, missing)),
+        height=132 + 24 * (len(parts) + 1),
+        xaxis={
+            "title": {"text": f"{'mean time per step' if steps else 'time'} ({scale.unit})"},
+            "range": [0, total_ns / per / scale.size],
+            "fixedrange": True,
+        },
+        yaxis={
+            "range": [len(parts) + 0.5, -0.6],
+            "fixedrange": True,
+            "showgrid": False,
+            "showticklabels": False,
+            "title": {"text": ""},
+        },
+        annotations=_labels(parts, total_ns, per, scale),
+    )
+    thin = not is_host(measured)
+    drawn.add_bar(**_bars(parts, total_ns, per, scale, thin_idle=thin))
+    return drawn
+
+
+def ordered(measured: Mapping[str, int], total_ns: int) -> list[Part]:
+    """Work first, in a fixed order; then idle, longest first; small parts together at the end."""
+    order = HOST if is_host(measured) else WORK
+    present = {name: ns for name, ns in measured.items() if ns > 0}
+    first = [name for name in order if name in present]
+    rest = sorted(set(present) - set(first), key=lambda name: (-present[name], name))
+    small = [name for name in rest if present[name] < SMALL * total_ns]
+    if len(small) > 1:
+        rest = [name for name in rest if name not in small]
+    else:
+        small = []
+    parts = [Part(name, present[name], palette.category(name).label) for name in first + rest]
+    if small:
+        together = sum(present[name] for name in small)
+        parts.append(Part("unknown", together, f"{len(small)} smaller causes"))
+    return parts
+
+
+def is_host(measured: Mapping[str, int | None]) -> bool:
+    """Whether these are the parts of the loop's thread (CPU-only), not of a device."""
+    return not _HOST_ONLY.isdisjoint(measured)
+
+
+def headline(measured: Mapping[str, int], total_ns: int, device_label: str) -> str:
+    """The finding in one sentence, for the title."""
+    if is_host(measured):
+        return _host_headline(measured, total_ns)
+    idle = {n: ns for n, ns in measured.items() if palette.category(n).idle or n not in WORK}
+    waiting = sum(idle.values()) / total_ns
+    if idle and waiting >= 0.1:
+        cause = max(idle, key=lambda name: idle[name])
+        share = idle[cause] / sum(idle.values())
+        often = "mostly" if share >= 0.5 else "most of all"
+        reason = palette.category(cause).waits or f"for {palette.category(cause).label}"
+        return f"{device_label} waits {share_text(waiting)} of the step, {often} {reason}"
+    work = {name: ns for name, ns in measured.items() if name in WORK}
+    others = {name: ns for name, ns in work.items() if name != "compute"}
+    text = f"{device_label} computes {share_text(work.get('compute', 0) / total_ns)} of the step"
+    if others and max(others.values()) >= 0.05 * total_ns:
+        name = max(others, key=lambda key: others[key])
+        text += f"; {palette.category(name).label} takes {share_text(others[name] / total_ns)}"
+    return text
+
+
+def _host_headline(measured: Mapping[str, int], total_ns: int) -> str:
+    phrase = {"input": "waiting for data", "host_other": "host code outside the framework"}
+    ranked = sorted(measured, key=lambda name: -measured[name])[:2]
+    first, *second = [
+        f"{phrase.get(name, palette.category(name).label)} takes "
+        f"{share_text(measured[name] / total_ns)}"
+        for name in ranked
+        if measured[name] > 0.05 * total_ns or name == ranked[0]
+    ]
+    return ", ".join([f"{first[:1].upper()}{first[1:]} of the step", *second])
+
+
+def _subtitle(total_ns: int, device_label: str, steps: int | None, missing: list[str]) -> str:
+    text = f"{device_label} · window of {time_text(total_ns)}"
+    if steps:
+        text += f" · {count_text(steps)} step{'s' if steps > 1 else ''}"
+    if missing:
+        text += f" · {NOT_MEASURED}: {', '.join(missing)}"
+    return text
+
+
+def _starts(parts: list[Part]) -> list[int]:
+    starts, at = [], 0
+    for part in parts:
+        starts.append(at)
+        at += part.ns
+    return starts
+
+
+def _bars(
+    parts: list[Part], total_ns: int, per: int, scale: Scale, *, thin_idle: bool
+) -> dict[str, object]:
+    """The stacked bar in row 0 and, a row each, the same parts at the same place."""
+    base = [start / per / scale.size for start in _starts(parts)]
+    length = [part.ns / per / scale.size for part in parts]
+    looks = [palette.category(part.name) for part in parts]
+    thick = [0.22 if look.idle and thin_idle else 0.7 for look in looks]
+    said = [_hover(part, total_ns, per) for part in parts]
+    return {
+        "orientation": "h",
+        "base": base * 2,
+        "x": length * 2,
+        "y": [0] * len(parts) + list(range(1, len(parts) + 1)),
+        "width": thick * 2,
+        "marker": {
+            "color": [look.colour for look in looks] * 2,
+            "line": {"width": 0},
+            "pattern": {
+                "shape": ["/" if look.hatched else "" for look in looks] * 2,
+                "fillmode": "replace",
+                "size": 6,
+                "solidity": 0.5,
+            },
+        },
+        "customdata": said * 2,
+        "hovertemplate": "%{customdata}<extra></extra>",
+    }
+
+
+def _hover(part: Part, total_ns: int, per: int) -> str:
+    lines = [f"<b>{names.plain(part.label)}</b>", f"{share_text(part.ns / total_ns)} of the step"]
+    if per > 1:
+        lines.append(f"{exact(part.ns / per)} per step")
+    lines.append(f"{exact(part.ns)} in the window")
+    return "<br>".join(lines)
+
+
+def _labels(parts: list[Part], total_ns: int, per: int, scale: Scale) -> list[dict[str, object]]:
+    made = []
+    for row, (part, start) in enumerate(zip(parts, _starts(parts), strict=True), start=1):
+        share = share_text(part.ns / total_ns)
+        text = f"{names.plain(part.label)}  <b>{share}</b>  {time_text(part.ns / per)}"
+        room_right = total_ns - start - part.ns
+        if room_right >= start:
+            at, anchor, shift = start + part.ns, "left", 6
+        else:
+            at, anchor, shift = start, "right", -6
+        x = at / per / scale.size
+        made.append(template.direct_label(text, x=x, y=row, xanchor=anchor, xshift=shift))
+    return made

@@ -1,0 +1,152 @@
+"""Two runs side by side: their step times, and the verdict in words."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workbench.figures import names, palette, template
+from workbench.figures.empty import not_measured
+from workbench.figures.scale import exact, time_scale
+from workbench.units import count_text, share_text, time_text
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+MOST_POINTS = 500
+GOLDEN = 0.6180339887498949
+"""Multiples of it spread points evenly, without chance: the same data give the same picture."""
+
+MARKS = {"faster": "▲", "slower": "▼", "cannot_tell": "≈"}
+
+
+class ChangeLike(Protocol):
+    """What is drawn of a ``statistics.change.Change``: b over a, with its interval."""
+
+    @property
+    def ratio(self) -> float | None:
+        """Step time of b over that of a."""
+
+    @property
+    def low(self) -> float | None:
+        """Lower end of the interval of ``ratio``."""
+
+    @property
+    def high(self) -> float | None:
+        """Upper end of the interval of ``ratio``."""
+
+    @property
+    def verdict(self) -> str:
+        """``faster``, ``slower`` or ``cannot_tell``."""
+
+
+def comparison(
+    a_ns: Sequence[int] | NDArray[np.int64] | None,
+    b_ns: Sequence[int] | NDArray[np.int64] | None,
+    change: ChangeLike | None,
+    *,
+    names_of: tuple[str, str] = ("before", "after"),
+    reason: str = "both runs need step times measured without the profiler; use wb.profile.",
+) -> "go.Figure":
+    """Draw the step times of two runs as rows of points with median and middle half.
+
+    Args:
+        a_ns: Step times of the first run, warm-up left out.
+        b_ns: The same of the second run.
+        change: The verdict on b against a.
+        names_of: What the runs are called.
+        reason: Said when there is nothing to draw.
+    """
+    sides = [np.asarray([] if s is None else s, dtype=np.float64) for s in (a_ns, b_ns)]
+    if change is None or not all(len(side) for side in sides):
+        return not_measured("Comparison", reason)
+    limit = max(float(np.percentile(side, 99)) for side in sides) * 1.15
+    scale = time_scale(float(np.median(sides[0])))
+    beyond = sum(int((side > limit).sum()) for side in sides)
+    drawn = template.figure(
+        names.plain(headline(change, names_of)),
+        names.plain(_subtitle(sides, beyond)),
+        height=272,
+        xaxis={
+            "title": {"text": f"step time ({scale.unit})"},
+            "range": [0, limit / scale.size],
+        },
+        yaxis={
+            "range": [1.5, -0.7],
+            "showgrid": False,
+            "showticklabels": False,
+            "fixedrange": True,
+        },
+    )
+    for row, (side, name) in enumerate(zip(sides, names_of, strict=True)):
+        colour = ("#949494", palette.category("compute").colour)[row]
+        drawn.add_scatter(**_points(side[side <= limit], row, colour, scale.size, name))
+        _summarise(drawn, side, row, scale.size, name)
+    return drawn
+
+
+def headline(change: ChangeLike, names_of: tuple[str, str]) -> str:
+    """The verdict by word and shape, with its interval."""
+    mark = MARKS.get(change.verdict, "≈")
+    if change.ratio is None or change.low is None or change.high is None:
+        return f"{mark} cannot tell whether {names_of[1]} is faster: no interval could be computed"
+    ends = sorted((1 - change.low, 1 - change.high))
+    if change.verdict == "cannot_tell":
+        low, high = (_signed(-end) for end in reversed(ends))
+        return f"{mark} cannot tell: the step time of {names_of[1]} changes by {low} to {high}"
+    low, high = (share_text(e).removesuffix(" %") for e in sorted(abs(end) for end in ends))
+    less = "less" if change.verdict == "faster" else "more"
+    return (
+        f"{mark} {change.verdict}: a step of {names_of[1]} takes "
+        f"{share_text(abs(1 - change.ratio))} ({low}–{high}) {less} time"
+    )
+
+
+def _signed(share: float) -> str:
+    text = share_text(abs(share))
+    return f"−{text}" if share < 0 else f"+{text}"
+
+
+def _subtitle(sides: Sequence[NDArray[np.float64]], beyond: int) -> str:
+    text = " against ".join(f"{count_text(len(side))} steps" for side in sides)
+    text += (
+        ", measured without the profiler · the bar holds the middle half, the line is the median"
+    )
+    if beyond:
+        text += f" · {count_text(beyond)} slowest beyond the axis"
+    return text
+
+
+def _points(
+    side: NDArray[np.float64], row: int, colour: str, size: float, name: str
+) -> dict[str, Any]:
+    stride = -(-len(side) // MOST_POINTS)
+    drawn = side[::stride]
+    spread = (np.arange(len(drawn)) * GOLDEN) % 1 - 0.5
+    return {
+        "name": names.label(name),
+        "x": (drawn / size).tolist(),
+        "y": (row + spread * 0.36).round(4).tolist(),
+        "mode": "markers",
+        "marker": {"color": colour, "size": 5, "opacity": 0.55},
+        "customdata": [f"step {i * stride}<br>{exact(float(ns))}" for i, ns in enumerate(drawn)],
+        "hovertemplate": "%{customdata}<extra></extra>",
+    }
+
+
+def _summarise(
+    drawn: "go.Figure", side: NDArray[np.float64], row: int, size: float, name: str
+) -> None:
+    low, median, high = (float(v) / size for v in np.percentile(side, (25, 50, 75)))
+    band = {"color": palette.INK, "width": 1}
+    drawn.add_shape(
+        type="rect", x0=low, x1=high, y0=row - 0.24, y1=row + 0.24, line=band, layer="above"
+    )
+    thick = {"color": palette.INK, "width": 3}
+    drawn.add_shape(type="line", x0=median, x1=median, y0=row - 0.3, y1=row + 0.3, line=thick)
+    text = f"{names.label(name)}  <b>{time_text(float(np.median(side)))}</b>"
+    drawn.add_annotation(
+        template.direct_label(text, x=0, xref="paper", y=row - 0.32, xanchor="left", xshift=-2)
+        | {"yanchor": "bottom"}
+    )

@@ -1,0 +1,72 @@
+"""The look of every figure: transparent, system font, no chart junk, legible in light and dark."""
+
+from typing import TYPE_CHECKING, Any
+
+from workbench.figures import palette
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif'
+SIZE = 13
+TITLE_SIZE = 15
+CLEAR = "rgba(0,0,0,0)"
+
+
+def template() -> dict[str, Any]:
+    """The plotly template, as plain JSON; it is never registered as anybody's default."""
+    axis = {
+        "gridcolor": palette.GRID,
+        "linecolor": palette.GRID,
+        "zeroline": False,
+        "ticks": "",
+        "automargin": True,
+        "title": {"standoff": 8, "font": {"size": SIZE}},
+        "separatethousands": True,
+    }
+    return {
+        "layout": {
+            "paper_bgcolor": CLEAR,
+            "plot_bgcolor": CLEAR,
+            "font": {"family": FONT, "size": SIZE, "color": palette.INK},
+            "title": {
+                "x": 0,
+                "xref": "paper",
+                "xanchor": "left",
+                "y": 1,
+                "yref": "container",
+                "yanchor": "top",
+                "pad": {"t": 8},
+                "font": {"size": TITLE_SIZE},
+                "subtitle": {"font": {"size": SIZE, "color": palette.INK}},
+            },
+            "margin": {"l": 8, "r": 16, "t": 72, "b": 48},
+            "xaxis": axis,
+            "yaxis": axis,
+            "separators": ".\u2009",
+            "showlegend": False,
+            "hovermode": "closest",
+            "dragmode": False,
+            "bargap": 0.3,
+            "hoverlabel": {
+                "bgcolor": palette.TOOLTIP,
+                "bordercolor": palette.INK,
+                "font": {"family": FONT, "size": SIZE, "color": palette.TOOLTIP_TEXT},
+                "align": "left",
+                "namelength": -1,
+            },
+        }
+    }
+
+
+def figure(title: str, subtitle: str, *, height: int, **layout: Any) -> "go.Figure":
+    """An empty figure in our look; ``title`` and ``subtitle`` are already safe to draw."""
+    import plotly.graph_objects as go
+
+    heading = {"text": title, "subtitle": {"text": subtitle}}
+    return go.Figure(layout={"template": template(), "title": heading, "height": height, **layout})
+
+
+def direct_label(text: str, *, x: float, y: float, **rest: Any) -> dict[str, Any]:
+    """A piece of text beside what it names, in place of a legend."""
+    return {"text": text, "x": x, "y": y, "showarrow": False, "align": "left", **rest}

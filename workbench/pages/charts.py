@@ -1,0 +1,134 @@
+"""Charts with their tables and alternative text: what ``run.figure(name)`` returns."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workbench.figures.breakdown import breakdown
+from workbench.figures.comparison import ChangeLike, comparison
+from workbench.figures.idle import idle_gaps
+from workbench.figures.input import input_waits
+from workbench.figures.kernels import kernel_times
+from workbench.figures.operators import operator_times
+from workbench.figures.steps import step_times
+from workbench.pages.frames import (
+    idle_table,
+    kernels_table,
+    operators_table,
+    steps_table,
+    waits_table,
+)
+from workbench.pages.parts import parts_table
+from workbench.pages.static import StaticFigure
+from workbench.pages.table import Column, Table
+from workbench.pages.view import Breakdown
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import plotly.graph_objects as go
+
+
+def breakdown_chart(parts: Breakdown | None, **rest: Any) -> StaticFigure:
+    """Where a step goes; ``None`` says that it was not measured, ``reason=`` why."""
+    if parts is None:
+        return _chart(breakdown(None, total_ns=0, device_label="the loop", **rest), None, "")
+    figure = breakdown(
+        parts.parts_ns,
+        total_ns=parts.total_ns,
+        device_label=parts.label,
+        steps=parts.steps,
+        **rest,
+    )
+    return _chart(figure, parts_table(parts), "One bar divided into the parts of a step.")
+
+
+def steps_chart(
+    step_ns: Sequence[int] | None,
+    *,
+    warmup: int = 0,
+    input_ns: Sequence[int] | None = None,
+    **rest: Any,
+) -> StaticFigure:
+    """Step times in order and their distribution."""
+    figure = step_times(step_ns, warmup=warmup, input_ns=input_ns, **rest)
+    table = steps_table(step_ns or [], warmup=warmup, input_ns=input_ns)
+    return _chart(figure, table, "A point a step, and a histogram of the step times.")
+
+
+def kernels_chart(frame: "pd.DataFrame | None", **rest: Any) -> StaticFigure:
+    """The kernels with the longest total time."""
+    table = None if frame is None else kernels_table(frame)
+    return _chart(kernel_times(frame, **rest), table, "A bar for each of the longest kernels.")
+
+
+def operators_chart(frame: "pd.DataFrame | None", **rest: Any) -> StaticFigure:
+    """The operators with the longest time."""
+    table = None if frame is None else operators_table(frame)
+    return _chart(operator_times(frame, **rest), table, "A bar for each of the longest operators.")
+
+
+def idle_chart(
+    start: NDArray[np.int64] | None,
+    end: NDArray[np.int64] | None,
+    cause: NDArray[np.integer[Any]] | None,
+    *,
+    causes: Sequence[str],
+    by_cause: Mapping[str, int | None],
+    window_ns: int,
+    device_label: str,
+    **rest: Any,
+) -> StaticFigure:
+    """Idle time by cause, and its longest pieces in time."""
+    figure = idle_gaps(
+        start,
+        end,
+        cause,
+        causes=causes,
+        by_cause=by_cause,
+        window_ns=window_ns,
+        device_label=device_label,
+        **rest,
+    )
+    alt = "A bar for each cause of idle time; below, a point for each long piece."
+    return _chart(figure, idle_table(by_cause, window_ns), alt)
+
+
+def waits_chart(
+    step_ns: Sequence[int] | None, input_ns: Sequence[int] | None, **rest: Any
+) -> StaticFigure:
+    """Waiting for data against whole steps."""
+    table = None
+    if step_ns is not None and input_ns is not None and len(step_ns) == len(input_ns):
+        table = waits_table(step_ns, input_ns)
+    return _chart(input_waits(step_ns, input_ns, **rest), table, "A bar a step: wait and rest.")
+
+
+def comparison_chart(
+    a_ns: Sequence[int] | None,
+    b_ns: Sequence[int] | None,
+    change: ChangeLike | None,
+    *,
+    names_of: tuple[str, str] = ("before", "after"),
+    **rest: Any,
+) -> StaticFigure:
+    """The step times of two runs, and the verdict."""
+    figure = comparison(a_ns, b_ns, change, names_of=names_of, **rest)
+    sides = [
+        steps_table(list(side or []), warmup=0, input_ns=None).rows[0] for side in (a_ns, b_ns)
+    ]
+    columns = steps_table([], warmup=0, input_ns=None).columns
+    table = Table(
+        caption="Step times",
+        columns=(Column(name="run"), *columns[1:]),
+        rows=tuple((name, *row[1:]) for name, row in zip(names_of, sides, strict=True)),
+    )
+    return _chart(figure, table, "Two rows of points, a point a step.")
+
+
+def _chart(figure: "go.Figure", table: Table | None, drawn: str) -> StaticFigure:
+    """The alternative text is the finding, then how it is drawn."""
+    made = StaticFigure(figure=figure, table=table, alt="")
+    alt = ". ".join(part for part in (made.title, made.subtitle, drawn) if part)
+    return StaticFigure(figure=figure, table=table, alt=alt)

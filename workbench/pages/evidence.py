@@ -1,0 +1,52 @@
+"""Evidence of findings: keys and values as people read them."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from workbench.pages.escape import visible
+from workbench.units import NOT_MEASURED, bytes_text, count_text, share_text, significant, time_text
+
+_TO_NS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
+_LONGEST = 300
+
+
+def evidence_rows(evidence: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Label and text of every piece of evidence."""
+    return [(label(name), value_text(name, value)) for name, value in evidence.items()]
+
+
+def label(name: str) -> str:
+    """``wait_us_per_step`` becomes "wait per step": the unit goes with the number."""
+    words = visible(str(name)).split("_")
+    return " ".join(word for word in words if word not in _TO_NS) or visible(str(name))
+
+
+def value_text(name: str, value: Any) -> str:
+    """A value with the unit that its name says."""
+    if value is None:
+        return NOT_MEASURED
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int | float):
+        return _number(str(name), value)
+    if isinstance(value, Mapping):
+        return _cut(", ".join(f"{label(k)} {value_text(k, v)}" for k, v in value.items()))
+    if isinstance(value, list | tuple | set | frozenset):
+        return _cut(", ".join(value_text(name, each) for each in value)) or "none"
+    return _cut(visible(str(value)))
+
+
+def _number(name: str, value: float) -> str:
+    words = name.split("_")
+    unit = next((word for word in reversed(words) if word in _TO_NS), None)
+    if unit is not None:
+        return time_text(value * _TO_NS[unit])
+    if "bytes" in words:
+        return bytes_text(value)
+    if "share" in words or name == "noise_floor":
+        return share_text(value)
+    return count_text(value) if isinstance(value, int) else significant(value)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

@@ -1,0 +1,114 @@
+"""Findings as HTML and as text: worst first, each with evidence, bound and next experiment."""
+
+from collections.abc import Sequence
+
+from workbench.findings.finding import Finding
+from workbench.pages.assets import page
+from workbench.pages.escape import escape, visible
+from workbench.pages.evidence import evidence_rows, value_text
+from workbench.units import significant, time_text
+
+FIRST = 3
+"""How many are shown before the rest is folded away."""
+
+NONE = "No finding: nothing in what was measured crosses a threshold."
+
+_SEVERITY = {"critical": "■ critical", "warning": "◆ warning", "info": "○ note"}
+_VERDICT = {"cannot_tell": "≈ cannot tell", "no": "✓ ruled out"}
+
+
+def findings_html(findings: Sequence[Finding]) -> str:
+    """All findings as one cell's output."""
+    return page(findings_section(findings))
+
+
+def findings_section(findings: Sequence[Finding]) -> str:
+    """The findings without style: three open, the rest folded away."""
+    if not findings:
+        return f'<p class="wb-quiet">{NONE}</p>'
+    first, rest = findings[:FIRST], findings[FIRST:]
+    made = _list(first)
+    if rest:
+        more = f"{len(rest)} more finding{'s' if len(rest) > 1 else ''}"
+        made += f"<details><summary>{more}</summary>{_list(rest)}</details>"
+    return made
+
+
+def findings_text(findings: Sequence[Finding]) -> str:
+    """All findings as lines for a terminal."""
+    if not findings:
+        return NONE
+    return "\n\n".join(_text(finding) for finding in findings)
+
+
+def mark(finding: Finding) -> str:
+    """Shape and word: the verdict where it is not a plain yes, else the severity."""
+    return _VERDICT.get(finding.verdict) or _SEVERITY[finding.severity]
+
+
+def bound(finding: Finding) -> str | None:
+    """The upper bound of the gain in words."""
+    saving, speedup = finding.saving_ns_per_step_at_most, finding.speedup_at_most
+    parts = []
+    if saving is not None:
+        parts.append(f"at most {time_text(saving)} a step")
+    if speedup is not None:
+        parts.append(f"at most {significant(speedup)} times as fast")
+    return ", ".join(parts) or None
+
+
+def where(finding: Finding) -> str:
+    """Rank and device that the finding speaks of."""
+    parts = []
+    if finding.rank is not None:
+        parts.append(f"rank {finding.rank}")
+    if finding.device is not None:
+        parts.append(f"device {finding.device}")
+    return ", ".join(parts)
+
+
+def setting_text(finding: Finding) -> str | None:
+    """The switch that answers the finding, as it is typed."""
+    if not finding.setting:
+        return None
+    inside = ", ".join(f"{name}={value!r}" for name, value in finding.setting.items())
+    return f"wb.Settings({inside})"
+
+
+def _list(findings: Sequence[Finding]) -> str:
+    return f'<ol class="wb-findings">{"".join(_item(finding) for finding in findings)}</ol>'
+
+
+def _item(finding: Finding) -> str:
+    rows = "".join(
+        f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>"
+        for name, text in evidence_rows(finding.evidence)
+    )
+    lines = [f'<p class="wb-title">{escape(finding.title)}</p>', f"<p>{escape(finding.advice)}</p>"]
+    gain = bound(finding)
+    if gain is not None:
+        lines.append(f"<p>The gain is {escape(gain)}.</p>")
+    setting = setting_text(finding)
+    if setting is not None:
+        lines.append(f'<p>Try <code class="wb-name">{escape(setting)}</code></p>')
+    about = " · ".join(part for part in (finding.code, where(finding)) if part)
+    lines.append(f"<details><summary>Evidence, {escape(about)}</summary><dl>{rows}</dl></details>")
+    return (
+        f'<li class="wb-finding"><div class="wb-severity">{mark(finding)}</div>'
+        f"<div>{''.join(lines)}</div></li>"
+    )
+
+
+def _text(finding: Finding) -> str:
+    about = " · ".join(part for part in (finding.code, where(finding)) if part)
+    lines = [f"{mark(finding)}  {visible(finding.title)}  [{about}]"]
+    evidence = ", ".join(f"{name} {text}" for name, text in evidence_rows(finding.evidence))
+    if evidence:
+        lines.append(f"  evidence: {evidence}")
+    gain = bound(finding)
+    if gain is not None:
+        lines.append(f"  gain: {gain}")
+    lines.append(f"  next: {visible(finding.advice)}")
+    if finding.setting:
+        lines.append(f"  setting: {value_text('setting', setting_text(finding))}")
+    return "\n".join(lines)

@@ -1,0 +1,115 @@
+"""Tables for pages out of the DataFrames and numbers that analyses return."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from workbench.figures.palette import category
+from workbench.pages.table import Column, Kind, Table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+LIMIT = 30
+
+_KERNELS: tuple[tuple[str, str, Kind], ...] = (
+    ("name", "kernel", "name"),
+    ("device", "device", "text"),
+    ("family", "family", "text"),
+    ("calls", "calls", "count"),
+    ("total_ns", "total", "time"),
+    ("median_ns", "median", "time"),
+    ("share", "share", "share"),
+    ("tensor_core", "tensor cores", "flag"),
+)
+_OPERATORS: tuple[tuple[str, str, Kind], ...] = (
+    ("name", "operator", "name"),
+    ("calls", "calls", "count"),
+    ("host_self_ns", "host, itself", "time"),
+    ("host_total_ns", "host, with nested", "time"),
+    ("device_ns", "device", "time"),
+)
+
+
+def kernels_table(frame: "pd.DataFrame", *, limit: int = LIMIT) -> Table:
+    """Kernels by total time, longest first."""
+    ranked = frame.sort_values("total_ns", ascending=False, kind="stable")
+    return _from_frame("Kernels", ranked, _KERNELS, limit)
+
+
+def operators_table(frame: "pd.DataFrame", *, limit: int = LIMIT) -> Table:
+    """Operators by device time where it was measured, else by their own host time."""
+    by = ["device_ns", "host_self_ns"]
+    ranked = frame.sort_values(by, ascending=False, kind="stable", na_position="last")
+    return _from_frame("Operators", ranked, _OPERATORS, limit)
+
+
+def steps_table(step_ns: Sequence[int], *, warmup: int, input_ns: Sequence[int] | None) -> Table:
+    """Step statistics, warm-up left out; the 95th percentile from 20 steps on."""
+    steady = np.asarray(step_ns, dtype=np.float64)[warmup:]
+    rows: list[tuple[object, ...]] = [("step time", *_statistics(steady))]
+    if input_ns is not None and len(input_ns) == len(step_ns):
+        waits = np.asarray(input_ns, dtype=np.float64)[warmup:]
+        rows.append(("of it waiting for data", *_statistics(waits)))
+    columns = (
+        Column(name=""),
+        Column(name="steps", kind="count"),
+        *(Column(name=name, kind="time") for name in ("median", "mean", "95 % below", "shortest")),
+        Column(name="longest", kind="time"),
+    )
+    return Table(caption="Step times", columns=columns, rows=tuple(rows))
+
+
+def waits_table(step_ns: Sequence[int], input_ns: Sequence[int], *, limit: int = LIMIT) -> Table:
+    """The first steps with their wait for data."""
+    rows = tuple(
+        (step, wait, ns, wait / ns if ns else None)
+        for step, (ns, wait) in enumerate(zip(step_ns, input_ns, strict=True))
+    )
+    columns = (
+        Column(name="step", kind="count"),
+        Column(name="wait for data", kind="time"),
+        Column(name="step time", kind="time"),
+        Column(name="share", kind="share"),
+    )
+    left = max(0, len(rows) - limit)
+    return Table(caption="Waiting for data", columns=columns, rows=rows[:limit], left_out=left)
+
+
+def idle_table(by_cause: Mapping[str, int | None], window_ns: int) -> Table:
+    """Idle time of a device by cause; what the trace cannot hold is not measured."""
+    ranked = sorted(by_cause.items(), key=lambda item: -(item[1] or 0))
+    rows = tuple(
+        (category(name).label, ns, None if ns is None or window_ns <= 0 else ns / window_ns)
+        for name, ns in ranked
+    )
+    columns = (
+        Column(name="cause of idle"),
+        Column(name="time", kind="time"),
+        Column(name="share of the window", kind="share"),
+    )
+    return Table(caption="Idle time by cause", columns=columns, rows=rows)
+
+
+def _statistics(values: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> tuple[object, ...]:
+    if not len(values):
+        return (0, None, None, None, None, None)
+    p95 = float(np.percentile(values, 95)) if len(values) >= 20 else None
+    low, high = float(values.min()), float(values.max())
+    return (len(values), float(np.median(values)), float(values.mean()), p95, low, high)
+
+
+def _from_frame(
+    caption: str, frame: "pd.DataFrame", wanted: Sequence[tuple[str, str, Kind]], limit: int
+) -> Table:
+    present = [each for each in wanted if each[0] in frame.columns]
+    if "rank" in frame.columns:
+        present.insert(1, ("rank", "rank", "text"))
+    shown = frame.head(limit)[[name for name, _, _ in present]].astype(object)
+    return Table(
+        caption=caption,
+        columns=tuple(Column(name=title, kind=kind) for _, title, kind in present),
+        rows=tuple(tuple(row) for row in shown.itertuples(index=False, name=None)),
+        left_out=max(0, len(frame) - limit),
+    )

@@ -1,0 +1,130 @@
+"""Tables: one record, shown as HTML or as aligned text, numbers always through ``units``."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from workbench.pages.escape import escape, visible
+from workbench.units import (
+    NOT_MEASURED,
+    bytes_text,
+    count_text,
+    share_text,
+    significant,
+    time_text,
+)
+
+Kind = Literal["text", "name", "time", "share", "count", "bytes", "number", "flag"]
+"""``time`` is nanoseconds, ``share`` a fraction, ``name`` foreign, ``flag`` yes or no."""
+
+_NUMERIC = frozenset({"time", "share", "count", "bytes", "number"})
+_TEXT_NAME_WIDTH = 60
+
+
+@dataclass(frozen=True, kw_only=True)
+class Column:
+    """What stands over a column, and what its cells are."""
+
+    name: str
+    kind: Kind = "text"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """Rows of plain values; ``None`` and NaN mean *not measured*."""
+
+    caption: str
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[object, ...], ...]
+    left_out: int = 0
+    """Rows that were dropped to keep the table short: said below it."""
+
+    def __post_init__(self) -> None:
+        for row in self.rows:
+            if len(row) != len(self.columns):
+                columns = len(self.columns)
+                raise ValueError(f"{self.caption!r} has {columns} columns, but a row of {len(row)}")
+
+
+def cell_text(value: object, kind: Kind) -> str:
+    """One value as people read it."""
+    if value is None or (isinstance(value, float) and math.isnan(value)) or _is_missing(value):
+        return NOT_MEASURED
+    if kind in ("text", "name"):
+        return visible(str(value))
+    if kind == "flag":
+        return "yes" if value else "no"
+    number = float(str(value))
+    formats = {"time": time_text, "share": share_text, "count": count_text, "bytes": bytes_text}
+    return formats[kind](number) if kind in formats else significant(number)
+
+
+def table_html(table: Table, *, caption: bool = True) -> str:
+    """The table as HTML; every cell is escaped."""
+    head = "".join(
+        f'<th scope="col"{_class(column.kind)}>{escape(column.name)}</th>'
+        for column in table.columns
+    )
+    body = "".join(
+        "<tr>" + "".join(map(_cell, row, (c.kind for c in table.columns))) + "</tr>"
+        for row in table.rows
+    )
+    title = f"<caption>{escape(table.caption)}</caption>" if caption else ""
+    note = ""
+    if table.left_out:
+        span = f'<td colspan="{len(table.columns)}" class="wb-quiet">'
+        text = f"and {count_text(table.left_out)} more not listed"
+        note = f"<tfoot><tr>{span}{text}</td></tr></tfoot>"
+    return (
+        f'<div class="wb-scroll"><table>{title}<thead><tr>{head}</tr></thead>'
+        f"<tbody>{body}</tbody>{note}</table></div>"
+    )
+
+
+def table_text(table: Table, *, caption: bool = True) -> str:
+    """The table as aligned lines for a terminal."""
+    kinds = [column.kind for column in table.columns]
+    cells = [[column.name for column in table.columns]]
+    cells += [
+        [_short(cell_text(v, k)) for v, k in zip(row, kinds, strict=True)] for row in table.rows
+    ]
+    widths = [max(len(row[i]) for row in cells) for i in range(len(kinds))]
+    lines = [table.caption] if caption else []
+    lines += [_line(row, widths, kinds) for row in cells]
+    if table.left_out:
+        lines.append(f"and {count_text(table.left_out)} more not listed")
+    return "\n".join(lines)
+
+
+def _line(row: Sequence[str], widths: Sequence[int], kinds: Sequence[Kind]) -> str:
+    padded = [
+        text.rjust(width) if kind in _NUMERIC else text.ljust(width)
+        for text, width, kind in zip(row, widths, kinds, strict=True)
+    ]
+    return "  ".join(padded).rstrip()
+
+
+def _short(text: str) -> str:
+    if len(text) <= _TEXT_NAME_WIDTH:
+        return text
+    half = _TEXT_NAME_WIDTH // 2
+    return f"{text[: half - 1]}…{text[-half:]}"
+
+
+def _cell(value: object, kind: Kind) -> str:
+    text = cell_text(value, kind)
+    if text == NOT_MEASURED:
+        return f'<td class="{"wb-number " if kind in _NUMERIC else ""}wb-quiet">{text}</td>'
+    return f"<td{_class(kind)}>{escape(text)}</td>"
+
+
+def _class(kind: Kind) -> str:
+    if kind in _NUMERIC:
+        return ' class="wb-number"'
+    return ' class="wb-name"' if kind == "name" else ""
+
+
+def _is_missing(value: object) -> bool:
+    """Whether a value is pandas' own mark for missing, without importing pandas."""
+    return type(value).__name__ in ("NAType", "NaTType")

@@ -1,0 +1,41 @@
+"""What a page about a Run is made of: plain results, no Run, no trace."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from workbench.findings.finding import Finding
+from workbench.pages.table import Table
+
+
+@dataclass(frozen=True, kw_only=True)
+class Breakdown:
+    """Where the window of one device, or of the loop's thread, goes."""
+
+    label: str
+    """Such as "GPU 0 (NVIDIA A100)" or "CPU"."""
+    parts_ns: Mapping[str, int | None]
+    """Nanoseconds by category; they sum to ``total_ns``; ``None`` = not measured."""
+    total_ns: int
+    steps: int | None = None
+    """Steps in the window; times are then shown per step."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunView:
+    """Everything that a Run shows of itself, in the order of the page."""
+
+    title: str
+    """The name of the Run or of the trace file, without its folder."""
+    verdict: str
+    """One sentence."""
+    findings: tuple[Finding, ...] = ()
+    """Worst first."""
+    breakdowns: tuple[Breakdown, ...] = ()
+    tables: tuple[Table, ...] = ()
+    """Step statistics, devices, kernels, operators: folded away."""
+    measured: tuple[tuple[str, str], ...] = ()
+    """How it was measured: label and text (settings, versions, overhead)."""
+    trust: tuple[str, ...] = ()
+    """What in the trace cannot be trusted, a sentence each."""
+    not_measured: Mapping[str, str] = field(default_factory=dict)
+    """What is missing and why."""
