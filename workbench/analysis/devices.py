@@ -7,14 +7,13 @@ from workbench.trace.table import DEVICE_WORK, Trace
 
 
 def device_indices(trace: Trace) -> tuple[int, ...]:
-    """Indices of the devices with work; without any work, those that the header describes.
-
-    A header lists every device of the machine, used by this process or not, so it speaks only
-    when no work was recorded. Work that names no device belongs to the index -1.
-    """
+    """Indices of the devices with recorded work; work that names no device belongs to -1."""
     with_work = np.unique(trace.events.device[trace.events.rows(*DEVICE_WORK)])
-    if len(with_work):
-        return tuple(int(index) for index in with_work)
+    return tuple(int(index) for index in with_work)
+
+
+def described_devices(trace: Trace) -> tuple[int, ...]:
+    """Indices of the accelerators in the header: all of the machine's, used or not."""
     return tuple(sorted({device.index for device in trace.devices if device.type != "cpu"}))
 
 

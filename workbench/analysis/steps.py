@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from workbench.analysis.devices import device_indices, work_rows
 from workbench.analysis.launches import Launches
+from workbench.analysis.missing_kernels import launches_without_kernel
 from workbench.trace.table import DEVICE_WORK, Kind, Trace
 
 STEP_NAME = re.compile(r"ProfilerStep\s*#\s*(\d+)$")
@@ -102,21 +103,44 @@ def _last_is_cut(trace: Trace, launches: Launches, rows: NDArray[np.intp]) -> bo
     """Whether the capture ended inside the last step.
 
     The range of a step closes when the profiler stops, so its length says nothing. A torso shows
-    by its work: it launched or ran far less than any other step, or it launched work whose record
-    never arrived while every launch of the steps before has one.
+    by what it lacks: most of the work of the least of the other steps, most of the names that
+    occur in every one of them, the optimizer's step that all of several have, or the kernels of
+    its launches while every launch before it has one.
     """
     if len(rows) < 2:
         return False
     events = trace.events
-    calls = np.unique(launches.launch[launches.launch >= 0])
     start, end = events.ts[rows], events.end[rows]
-    if len(calls):
-        work = _count_inside(events.ts[calls], start, end)
-    else:
-        on_lane = events.lane == events.lane[rows[0]]
-        operators = np.flatnonzero(on_lane & (events.kind == Kind.OPERATOR))
-        work = _count_inside(events.ts[operators], start, end)
-    return bool(work[-1] < CUT_BELOW * work[:-1].min())
+    calls = np.unique(launches.launch[launches.launch >= 0])
+    inside = np.isin(events.kind, (Kind.OPERATOR, Kind.ANNOTATION))
+    inside &= events.lane == events.lane[rows[0]]
+    inside[rows] = False
+    named = np.flatnonzero(inside)
+    operators = named[events.kind[named] == Kind.OPERATOR]
+    work = _count_inside(events.ts[calls if len(calls) else operators], start, end)
+    lost = _count_inside(events.ts[launches_without_kernel(trace, launches)], start, end)
+    return bool(
+        work[-1] < CUT_BELOW * work[:-1].min()
+        or _lacks_what_others_have(trace, named, start, end)
+        or (lost[-1] > 0 and not lost[:-1].any() and len(calls) > 0)
+    )
+
+
+def _lacks_what_others_have(trace: Trace, rows: NDArray[np.intp], start: Times, end: Times) -> bool:
+    """Whether the last step lacks most names of every other step, or their optimizer's step."""
+    index = np.searchsorted(start, trace.events.ts[rows], "right") - 1
+    held = (index >= 0) & (trace.events.ts[rows] < end[np.maximum(index, 0)])
+    pairs = np.unique(
+        np.stack((trace.events.name[rows[held]].astype(np.int64), index[held])), axis=1
+    )
+    names, count = np.unique(pairs[0][pairs[1] < len(start) - 1], return_counts=True)
+    common = names[count == len(start) - 1]
+    missing = np.setdiff1d(common, pairs[0][pairs[1] == len(start) - 1])
+    if len(missing) > (1 - CUT_BELOW) * len(common):
+        return True
+    return len(start) > 2 and any(
+        trace.names[int(code)].startswith("Optimizer.step#") for code in missing
+    )
 
 
 def _count_inside(at: Times, start: Times, end: Times) -> NDArray[np.int64]:
@@ -165,4 +189,4 @@ def _has_launches(trace: Trace) -> bool:
 def _warmup(time: Times) -> int:
     from workbench.statistics.warmup import warmup_length
 
-    return min(warmup_length(time), len(time))
+    return min(warmup_length(time.tolist()), len(time))

@@ -1,0 +1,162 @@
+"""Where the loop's thread spends its time when no device works: parts that sum to the range.
+
+The first part that matches wins: input, communication, optimizer, backward, forward, other
+operators; what is left is Python where stack records cover it, and unnamed host code otherwise.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from workbench.analysis.input_wait import input_rows, is_input
+from workbench.analysis.intervals import Spans, clip, intersect, subtract, total, union
+from workbench.analysis.steps import STEP_NAME
+from workbench.trace.table import Kind, Trace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from workbench.analysis.ranges import Range
+    from workbench.analysis.steps import Steps
+
+PARTS = (
+    "input",
+    "communication",
+    "optimizer",
+    "backward",
+    "forward",
+    "other_operators",
+    "host_python",
+    "host_other",
+)
+
+_OPTIMIZER = re.compile(r"Optimizer\.(step|zero_grad)#")
+_NODE = "autograd::engine::"
+_COLLECTIVE_CALL = re.compile(r"_?c10d(_functional)?::|record_param_comms$")
+_BACKEND = re.compile(r"(gloo|mpi|ucc|ccl|xccl):", re.IGNORECASE)
+_RECORDS = (Kind.OPERATOR, Kind.ANNOTATION, Kind.RUNTIME, Kind.DRIVER, Kind.PYTHON, Kind.OTHER)
+_RANGES = (Kind.OPERATOR, Kind.ANNOTATION)
+
+
+def loop_lane(trace: Trace, steps: Steps | None) -> int | None:
+    """The lane of the loop's thread: of the steps, or else that with most operator time."""
+    if steps is not None:
+        return steps.lane
+    events = trace.events
+    rows = _operators(trace)
+    if not len(rows):
+        return None
+    lanes = np.unique(events.lane[rows])
+    time = [total(_spans(trace, rows[events.lane[rows] == lane])) for lane in lanes]
+    return int(lanes[int(np.argmax(time))])
+
+
+def host_breakdown(trace: Trace, range: Range, steps: Steps | None) -> dict[str, int | None]:  # noqa: A002
+    """Nanoseconds of the range per part; they sum to its length exactly.
+
+    ``None`` marks what the trace cannot hold: ``input`` without any loader record, ``host_python``
+    without stack records.
+    """
+    lane = loop_lane(trace, steps)
+    left = Spans(np.array([range.start]), np.array([range.end]))
+    parts: dict[str, int | None] = dict.fromkeys(PARTS, 0)
+    for name, spans in _claims(trace, lane).items():
+        claimed = intersect(left, clip(spans, range.start, range.end))
+        left = subtract(left, claimed)
+        parts[name] = total(claimed)
+    parts["host_other"] = total(left)
+    if not len(input_rows(trace)):
+        parts["input"] = None
+    if not len(trace.events.rows(Kind.PYTHON)):
+        parts["host_python"] = None
+    return parts
+
+
+def _claims(trace: Trace, lane: int | None) -> dict[str, Spans]:
+    """What each part would claim of the thread, in the order in which they are asked."""
+    if lane is None:
+        return {}
+    here = trace.events.lane == lane
+    operators = _operators(trace)
+    operators = operators[here[operators]]
+    python = np.flatnonzero(here & (trace.events.kind == Kind.PYTHON))
+    return {
+        "input": _spans(trace, _named(trace, here, is_input)),
+        "communication": _communication(trace, here, operators),
+        "optimizer": _spans(trace, _named(trace, here, lambda name: bool(_OPTIMIZER.match(name)))),
+        "backward": _backward(trace, here),
+        "forward": _forward(trace, here, operators),
+        "other_operators": _spans(trace, operators),
+        "host_python": _spans(trace, python),
+    }
+
+
+def _communication(trace: Trace, here: NDArray[np.bool_], operators: NDArray[np.intp]) -> Spans:
+    """Calls into collectives, and the backend's work while the thread runs no leaf operator.
+
+    The backend works beside the thread, whichever lane its ranges are drawn on: where the thread
+    runs an operator that holds no other, it does not wait.
+    """
+    calls = _named(trace, here, lambda name: bool(_COLLECTIVE_CALL.match(name)))
+    anywhere = np.ones(len(trace.events), bool)
+    backend = _named(trace, anywhere, lambda name: bool(_BACKEND.match(name)))
+    operators = np.setdiff1d(operators, np.union1d(calls, backend))
+    start, end = trace.events.ts[operators], trace.events.end[operators]
+    leaf = np.ones(len(operators), bool)
+    leaf[:-1] = start[1:] >= end[:-1]
+    waited = subtract(_spans(trace, backend), union(start[leaf], end[leaf]))
+    called = _spans(trace, calls)
+    return _joined(waited, called)
+
+
+def _backward(trace: Trace, here: NDArray[np.bool_]) -> Spans:
+    """Nodes of the autograd engine, its own code between two of them, and our range around it."""
+    ranges = _spans(trace, _named(trace, here, lambda name: name == "backward"))
+    nodes = _spans(trace, _named(trace, here, lambda name: name.startswith(_NODE)))
+    if not len(nodes.start):
+        return ranges
+    starts = trace.events.ts[here & np.isin(trace.events.kind, _RECORDS)]
+    after, before = nodes.end[:-1], nodes.start[1:]
+    engine = np.searchsorted(starts, after) == np.searchsorted(starts, before)
+    return _joined(nodes, Spans(after[engine], before[engine]), ranges)
+
+
+def _forward(trace: Trace, here: NDArray[np.bool_], operators: NDArray[np.intp]) -> Spans:
+    """Our own range, and operators whose sequence number a node of the engine answers."""
+    events = trace.events
+    ranges = _named(trace, here, lambda name: name == "forward")
+    nodes = _named(trace, np.ones(len(events), bool), lambda name: name.startswith(_NODE))
+    answered = np.unique(events.sequence[nodes])
+    partner = np.isin(events.sequence[operators], answered[answered >= 0])
+    return _spans(trace, np.union1d(ranges, operators[partner]))
+
+
+def _operators(trace: Trace) -> NDArray[np.intp]:
+    """Rows of operators; before torch 1.12 the steps themselves were of that category."""
+    rows = trace.events.rows(Kind.OPERATOR)
+    steps = trace.name_codes(lambda name: bool(STEP_NAME.match(name)))
+    return rows[~np.isin(trace.events.name[rows], steps)]
+
+
+def _named(
+    trace: Trace, where: NDArray[np.bool_], predicate: Callable[[str], bool]
+) -> NDArray[np.intp]:
+    """Rows of host ranges and operators whose name the predicate takes."""
+    codes = trace.name_codes(predicate)
+    kinds = (*_RANGES, Kind.OTHER)
+    events = trace.events
+    return np.flatnonzero(where & np.isin(events.name, codes) & np.isin(events.kind, kinds))
+
+
+def _spans(trace: Trace, rows: NDArray[np.intp]) -> Spans:
+    return union(trace.events.ts[rows], trace.events.end[rows])
+
+
+def _joined(*parts: Spans) -> Spans:
+    start = np.concatenate([part.start for part in parts])
+    return union(start, np.concatenate([part.end for part in parts]))
