@@ -1,0 +1,119 @@
+"""An endless stream of batches over epochs, and its end."""
+
+import pickle
+import warnings
+from collections.abc import Iterator
+from typing import Any, Self
+
+from torch.autograd.profiler import record_function
+from torch.utils.data import DataLoader
+
+from workbench.errors import WorkloadError
+from workbench.workload.interrupts import Deferred
+from workbench.workload.loader import interactive_part, start_method
+from workbench.workload.shutdown import shut_down
+from workbench.workload.source import Source
+
+INPUT_RANGE = "workbench.input"
+
+
+class Batches(Iterator[Any]):
+    """Batch after batch, epoch after epoch; the wait for each is a range in the trace.
+
+    The range covers the start of an epoch too: starting workers is waiting for input.
+    """
+
+    def __init__(self, source: Source) -> None:
+        self.epochs = 0
+        """Epochs that were read to their end."""
+        self._source: Source | None = source
+        self._iterator: Iterator[Any] | None = None
+        self._in_epoch = 0
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> Any:
+        with record_function(INPUT_RANGE):
+            return self._fetch()
+
+    def close(self) -> None:
+        """End workers and generators; no more batches come after it."""
+        iterator, self._iterator = self._iterator, None
+        source, self._source = self._source, None
+        if iterator is not None:
+            shut_down(iterator)
+        if source is not None and source.loader is not None:
+            shut_down(source.loader.__dict__.pop("_iterator", None))
+
+    def _fetch(self) -> Any:
+        for _ in range(2):
+            if self._iterator is None:
+                self._start()
+            try:
+                batch = next(self._iterator)  # type: ignore[arg-type]
+            except StopIteration:
+                self._end_epoch()
+                continue
+            self._in_epoch += 1
+            return batch
+        raise AssertionError("an epoch without a batch is an error")
+
+    def _start(self) -> None:
+        if self._source is None:
+            raise WorkloadError("the training is over: prepare the workload again for batches.")
+        self._in_epoch = 0
+        loader = self._source.loader
+        # Half-started workers would be nobody's, so an interrupt waits until they are all there.
+        with Deferred():
+            if loader is not None and loader.num_workers and start_method(loader) != "fork":
+                self._iterator = _start_by_pickling(loader)
+            else:
+                self._iterator = self._source.epoch()
+
+    def _end_epoch(self) -> None:
+        source = self._source
+        if self._in_epoch == 0 and source is not None:
+            raise WorkloadError(_no_batch(source, self.epochs))
+        self.epochs += 1
+        iterator, self._iterator = self._iterator, None
+        if source is None or source.loader is None or not source.loader.persistent_workers:
+            shut_down(iterator)
+
+
+def _start_by_pickling(loader: DataLoader[Any]) -> Iterator[Any]:
+    method = start_method(loader)
+    name = interactive_part(loader)
+    if name is not None:
+        raise WorkloadError(
+            f"{name} is defined in the notebook or console, where workers started by {method} "
+            "cannot import it: move it into a module, use multiprocessing_context='fork', or "
+            "workers=0."
+        )
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="Got pickle error")
+            return iter(loader)
+    except (TypeError, AttributeError, pickle.PicklingError) as error:
+        if "pickle" not in str(error).lower() and "local object" not in str(error):
+            raise
+        raise WorkloadError(
+            f"the loader cannot start its workers by {method}, because a part of it cannot be "
+            f"pickled ({error}): define data set and functions at the top of a module, use "
+            "multiprocessing_context='fork', or workers=0."
+        ) from error
+
+
+def _no_batch(source: Source, epochs: int) -> str:
+    if epochs:
+        return (
+            f"the data ({source.kind}) gave batches once and none afterwards: it can be read only "
+            "once. Give a function that makes it, such as data=lambda: make_batches()."
+        )
+    loader = source.loader
+    if loader is not None and loader.drop_last:
+        return (
+            f"the data ({source.kind}) gave no batch: with drop_last=True it needs at least "
+            f"{loader.batch_size} samples."
+        )
+    return f"the data ({source.kind}) gave no batch: it is empty."

@@ -1,0 +1,74 @@
+"""What is in force in a run, also where no setting asked for it."""
+
+from typing import Any
+
+import torch
+from torch import nn
+
+from workbench.settings import Settings
+from workbench.workload.compilation import is_compiled
+from workbench.workload.precision import precision_name
+from workbench.workload.source import Source
+from workbench.workload.workload import Workload
+
+
+def effective_values(
+    work: Workload, source: Source, settings: Settings, device: torch.device
+) -> dict[str, Any]:
+    """Every value by name; ``None`` where it is not known or does not apply."""
+    model = work.model
+    parameters = list(model.parameters()) if isinstance(model, nn.Module) else None
+    dtype = next((p.dtype for p in parameters or () if p.is_floating_point()), None)
+    return {
+        "model": type(model).__name__,
+        "parameters": None if parameters is None else sum(p.numel() for p in parameters),
+        "trainable_parameters": (
+            None if parameters is None else sum(p.numel() for p in parameters if p.requires_grad)
+        ),
+        "training_mode": model.training if isinstance(model, nn.Module) else None,
+        "step": _step_kind(work),
+        "optimizers": [type(optimizer).__name__ for optimizer in work.optimizers],
+        "schedulers": [type(scheduler).__name__ for scheduler in work.schedulers],
+        "device": str(device),
+        "precision": precision_name(settings.precision, device, dtype),
+        "compile": settings.compile if settings.compile is not None else is_compiled(model),
+        "channels_last": _is_channels_last(parameters or []),
+        "accumulation": settings.accumulation or 1,
+        "non_blocking": bool(settings.non_blocking),
+        "threads": torch.get_num_threads(),
+        **_loader_values(source),
+    }
+
+
+def _loader_values(source: Source) -> dict[str, Any]:
+    loader = source.loader
+    if loader is None:
+        names = ("batch_size", "workers", "prefetch_factor", "pin_memory", "persistent_workers")
+        return {"data": source.kind, **dict.fromkeys(names)}
+    return {
+        "data": source.kind,
+        "batch_size": loader.batch_size,
+        "workers": loader.num_workers,
+        "prefetch_factor": loader.prefetch_factor,
+        "pin_memory": loader.pin_memory and torch.accelerator.is_available(),
+        "persistent_workers": loader.persistent_workers,
+        "sampler": type(loader.sampler).__name__,
+        "batch_sampler": type(loader.batch_sampler).__name__ if loader.batch_sampler else None,
+        "data_set": type(loader.dataset).__name__,
+    }
+
+
+def _step_kind(work: Workload) -> str:
+    if work.step is not None:
+        return "own step with control" if work.takes_control else "own step"
+    if not work.trains:
+        return "inference"
+    return "training" if work.optimizers else "forward and backward"
+
+
+def _is_channels_last(parameters: list[nn.Parameter]) -> bool | None:
+    """``None`` for a model without 4-d weights, where there is no such order."""
+    weights = [p for p in parameters if p.dim() == 4 and p.shape[1] > 1]
+    if not weights:
+        return None
+    return all(p.is_contiguous(memory_format=torch.channels_last) for p in weights)

@@ -1,0 +1,134 @@
+"""Where the model lies and in which memory order, and the same for batches."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.optim import Optimizer
+
+from workbench.errors import SettingError, WorkloadError
+
+
+def model_device(model: Any) -> torch.device:
+    """The device of the first parameter or buffer; the CPU for a model that has none."""
+    if isinstance(model, nn.Module):
+        for tensor in (*model.parameters(), *model.buffers()):
+            return tensor.device
+    return torch.device("cpu")
+
+
+def check_device(wanted: str | int | torch.device, model: Any) -> torch.device:
+    """The wanted device, after checking that it exists and that the model can go there.
+
+    Raises:
+        WorkloadError: When this machine has no such device.
+    """
+    device = torch.device(wanted)
+    backend: Any = getattr(torch, device.type, None)
+    there = device.type == "cpu" or (backend is not None and backend.is_available())
+    count = getattr(backend, "device_count", lambda: 1)() if there else 0
+    if device.type != "cpu" and (not there or (device.index or 0) >= count):
+        raise WorkloadError(
+            f"device={str(wanted)!r} is not available here ({_available()}): "
+            "use one of these, or leave device out to run where the model is."
+        )
+    if isinstance(model, nn.Module):
+        places = {str(p.device) for p in model.parameters()}
+        if len(places) > 1:
+            raise WorkloadError(
+                f"the model lies on several devices ({', '.join(sorted(places))}): "
+                "leave device out to run it as it is placed."
+            )
+    if device.type == "cuda" and device.index is None:
+        return torch.device("cuda", torch.cuda.current_device())
+    return device
+
+
+def move_model(
+    model: nn.Module, device: torch.device, optimizers: Sequence[Optimizer], extra: Any
+) -> None:
+    """Move weights, a loss module and optimizer state; the snapshot brings them back."""
+    for part in (model, extra):
+        if isinstance(part, nn.Module):
+            part.to(device)
+    settle_optimizers(optimizers)
+
+
+def settle_optimizers(optimizers: Sequence[Optimizer]) -> None:
+    """Bring the state of each optimizer to the device and memory order of its parameters."""
+    for optimizer in optimizers:
+        for parameter, state in optimizer.state.items():
+            for key, value in state.items():
+                if not isinstance(value, Tensor) or value.shape != parameter.shape:
+                    continue
+                if key == "step":
+                    continue
+                if value.device != parameter.device or value.stride() != parameter.stride():
+                    placed = torch.empty_like(parameter, dtype=value.dtype)
+                    value.data = placed.copy_(value)
+
+
+def set_memory_format(model: Any, channels_last: bool) -> None:
+    """Put the 4-d weights into the wanted memory order.
+
+    Raises:
+        SettingError: When there are none, so that nothing would change.
+    """
+    weights = list(model.parameters()) if isinstance(model, nn.Module) else []
+    if not any(weight.dim() == 4 for weight in weights):
+        raise SettingError(
+            f"channels_last={channels_last} cannot act: the model has no 4-d weights "
+            "(2-d convolutions), so there is no channel order to change."
+        )
+    model.to(memory_format=torch.channels_last if channels_last else torch.contiguous_format)
+
+
+def moved(batch: Any, change: Callable[[Tensor], Tensor]) -> Any:
+    """``batch`` with ``change`` applied to every tensor in its lists, tuples and mappings.
+
+    Objects with a ``to`` method of their own that are no tensors are left to the step.
+    """
+    if isinstance(batch, Tensor):
+        return change(batch)
+    if isinstance(batch, Mapping):
+        values = {key: moved(value, change) for key, value in batch.items()}
+        return values if type(batch) is dict else _rebuilt(batch, values)
+    if isinstance(batch, tuple) and hasattr(batch, "_fields"):
+        return type(batch)(*(moved(value, change) for value in batch))
+    if isinstance(batch, list | tuple):
+        return type(batch)(moved(value, change) for value in batch)
+    return batch
+
+
+def tensors_of(batch: Any) -> list[Tensor]:
+    """The tensors in a batch, in order."""
+    found: list[Tensor] = []
+
+    def keep(tensor: Tensor) -> Tensor:
+        found.append(tensor)
+        return tensor
+
+    moved(batch, keep)
+    return found
+
+
+def samples_in(batch: Any) -> int | None:
+    """Length of the first dimension of the first tensor that has one, else ``None``."""
+    return next((tensor.shape[0] for tensor in tensors_of(batch) if tensor.dim()), None)
+
+
+def _rebuilt(batch: Any, values: dict[Any, Any]) -> Any:
+    try:
+        return type(batch)(values)
+    except TypeError:
+        return values
+
+
+def _available() -> str:
+    names = ["cpu"]
+    for kind in ("cuda", "xpu", "mps"):
+        backend: Any = getattr(torch, kind, None)
+        if backend is not None and backend.is_available():
+            names.append(f"{kind} × {getattr(backend, 'device_count', lambda: 1)()}")
+    return "there is " + ", ".join(names)

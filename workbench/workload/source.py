@@ -1,0 +1,96 @@
+"""Where the batches of a run come from: the user's data, ready to be iterated epoch by epoch."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from torch.utils.data import DataLoader, RandomSampler
+
+from workbench.errors import SettingError, WorkloadError
+from workbench.settings import Settings
+from workbench.workload.loader import LOADER_SETTINGS, adapted, is_plain, loader_for
+from workbench.workload.workload import DEFAULT_BATCH_SIZE, Workload, is_data_set, is_factory
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """A way to start an epoch, and what is known about it."""
+
+    epoch: Callable[[], Iterator[Any]]
+    kind: str
+    """Class name of what the user gave."""
+    loader: DataLoader[Any] | None
+    """A private loader, when the data is a ``Dataset`` or a plain ``DataLoader``."""
+
+    @property
+    def batch_size(self) -> int | None:
+        """Samples per batch, where the loader fixes it."""
+        return None if self.loader is None else self.loader.batch_size
+
+
+def open_source(work: Workload, settings: Settings, notes: list[str]) -> Source:
+    """Make the source of batches; what is decided for the user is added to ``notes``.
+
+    Raises:
+        SettingError: When a loader setting cannot act on this kind of data.
+        WorkloadError: When a data function gives something that cannot be iterated.
+    """
+    data = work.data
+    if is_factory(data):
+        data = data()
+        if hasattr(type(data), "__next__"):
+            _refuse(settings, "the data function gives an iterator")
+            return Source(epoch=_remade(data, work.data), kind=type(data).__name__, loader=None)
+        if data is None or isinstance(data, str | bytes):
+            raise WorkloadError(
+                f"the data function gave {type(data).__name__}; it must return a Dataset, a "
+                "DataLoader or an iterable of batches."
+            )
+    if is_data_set(data, work.batch_size):
+        return _from_data_set(work, data, settings, notes)
+    if isinstance(data, DataLoader) and is_plain(data):
+        return _from_loader(data, settings, kind=type(data).__name__)
+    why = (
+        f"{type(data).__name__} is a loader with an iteration of its own"
+        if isinstance(data, DataLoader)
+        else f"data ({type(data).__name__}) gives batches that are made elsewhere"
+    )
+    _refuse(settings, why)
+    return Source(epoch=lambda: iter(data), kind=type(data).__name__, loader=None)
+
+
+def _from_data_set(work: Workload, data: Any, settings: Settings, notes: list[str]) -> Source:
+    size = work.batch_size
+    if size is None:
+        size = DEFAULT_BATCH_SIZE
+        if settings.batch_size is None:
+            notes.append(f"batch size {size}, because none was given with the data set")
+    shuffle = work.trains or work.step is not None
+    loader = loader_for(data, size, shuffle=shuffle)
+    order = "shuffled" if isinstance(loader.sampler, RandomSampler) else "in order"
+    notes.append(f"samples of the data set are read {order}; a DataLoader sets its own order")
+    return _from_loader(loader, settings, kind=type(data).__name__)
+
+
+def _from_loader(data: DataLoader[Any], settings: Settings, *, kind: str) -> Source:
+    loader = adapted(data, settings)
+    return Source(epoch=lambda: iter(loader), kind=kind, loader=loader)
+
+
+def _remade(first: Any, make: Callable[[], Any]) -> Callable[[], Iterator[Any]]:
+    """Epochs of a function that gives one-shot iterators: the first is the one at hand."""
+    ready = [first]
+
+    def epoch() -> Iterator[Any]:
+        return iter(ready.pop() if ready else make())
+
+    return epoch
+
+
+def _refuse(settings: Settings, why: str) -> None:
+    asked = [name for name in LOADER_SETTINGS if getattr(settings, name) is not None]
+    if asked:
+        raise SettingError(
+            f"{', '.join(asked)} cannot act: {why}. Give the Dataset or a plain DataLoader as data "
+            f"to switch {'it' if len(asked) == 1 else 'them'}."
+        )
