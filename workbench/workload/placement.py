@@ -40,7 +40,8 @@ def check_device(wanted: str | int | torch.device, model: Any) -> torch.device:
                 f"the model lies on several devices ({', '.join(sorted(places))}): "
                 "leave device out to run it as it is placed."
             )
-    if device.type == "cuda" and device.index is None:
+    index: int | None = device.index
+    if device.type == "cuda" and index is None:
         return torch.device("cuda", torch.cuda.current_device())
     return device
 
