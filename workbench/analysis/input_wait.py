@@ -128,6 +128,7 @@ def _delivered(
         return np.ones(len(start), bool)
     delivered = np.asarray(work > LEAST_WORK_SHARE * usual, bool)
     if steps is not None and len(steps):
-        ended = np.searchsorted(steps.end, following) - np.searchsorted(steps.end, end)
+        ended = np.searchsorted(steps.end, following, "right")
+        ended -= np.searchsorted(steps.end, end, "right")
         delivered |= ended > 0
     return delivered

@@ -259,9 +259,8 @@ def _illegal(
     of_kernel = events.name[launches.launch >= 0]
     its_call = events.name[launches.launch[launches.launch >= 0]]
     known = np.unique(of_kernel[np.isin(its_call, so_launched)])
-    programmatic = np.where(
-        call >= 0, np.isin(name, so_launched), np.isin(events.name[later], known)
-    )
+    unseen = np.isin(events.name[later], known)
+    programmatic = np.where(call >= 0, np.isin(name, so_launched), unseen)
     graph = np.isin(name, trace.name_codes(lambda n: bool(_GRAPH.search(n))))
     graph &= (call >= 0) & (call == launches.launch[earlier])
     return later[~(programmatic | graph)]
