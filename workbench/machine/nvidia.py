@@ -1,0 +1,101 @@
+"""NVIDIA devices by the driver's management library, which opens no context on them."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, kw_only=True)
+class NvidiaDevice:
+    """What the driver says about one device that this process may see."""
+
+    name: str
+    arch: str | None
+    memory_bytes: int | None
+    free_bytes: int | None
+    processes: int | None
+    """Processes with a context on it; ``None`` where the driver does not tell."""
+
+
+def nvidia_devices() -> tuple[NvidiaDevice, ...] | None:
+    """The devices that ``CUDA_VISIBLE_DEVICES`` leaves, in its order or the driver's.
+
+    ``None`` when the management library or the driver is not there, so that nobody knows.
+    """
+    with _nvml() as nvml:
+        if nvml is None:
+            return None
+        handles = _visible(nvml, os.environ.get("CUDA_VISIBLE_DEVICES"))
+        return tuple(_describe(nvml, handle) for handle in handles)
+
+
+def driver_version() -> str | None:
+    """Version of the NVIDIA driver, or ``None``."""
+    with _nvml() as nvml:
+        if nvml is None:
+            return None
+        version = _asked(nvml, nvml.nvmlSystemGetDriverVersion)
+        return None if version is None else str(version)
+
+
+@contextmanager
+def _nvml() -> Iterator[Any]:
+    try:
+        import pynvml
+    except ImportError:
+        yield None
+        return
+    try:
+        pynvml.nvmlInit()
+    except pynvml.NVMLError:
+        yield None
+        return
+    try:
+        yield pynvml
+    finally:
+        pynvml.nvmlShutdown()
+
+
+def _visible(nvml: Any, chosen: str | None) -> list[Any]:
+    """Handles as CUDA would count them: it stops at the first entry that it does not know."""
+    count = nvml.nvmlDeviceGetCount()
+    if chosen is None:
+        return [nvml.nvmlDeviceGetHandleByIndex(index) for index in range(count)]
+    handles = []
+    for entry in (part.strip() for part in chosen.split(",")):
+        handle = _handle(nvml, entry, count)
+        if handle is None:
+            break
+        handles.append(handle)
+    return handles
+
+
+def _handle(nvml: Any, entry: str, count: int) -> Any:
+    if entry.isdecimal():
+        return nvml.nvmlDeviceGetHandleByIndex(int(entry)) if int(entry) < count else None
+    if not entry.startswith(("GPU-", "MIG-")):
+        return None
+    return _asked(nvml, nvml.nvmlDeviceGetHandleByUUID, entry.encode())
+
+
+def _describe(nvml: Any, handle: Any) -> NvidiaDevice:
+    capability = _asked(nvml, nvml.nvmlDeviceGetCudaComputeCapability, handle)
+    memory = _asked(nvml, nvml.nvmlDeviceGetMemoryInfo, handle)
+    processes = _asked(nvml, nvml.nvmlDeviceGetComputeRunningProcesses, handle)
+    return NvidiaDevice(
+        name=str(_asked(nvml, nvml.nvmlDeviceGetName, handle) or "NVIDIA device"),
+        arch=None if capability is None else f"sm_{capability[0]}{capability[1]}",
+        memory_bytes=None if memory is None else int(memory.total),
+        free_bytes=None if memory is None else int(memory.free),
+        processes=None if processes is None else len(processes),
+    )
+
+
+def _asked(nvml: Any, question: Any, *arguments: Any) -> Any:
+    """The answer, or ``None`` where this driver or device gives none."""
+    try:
+        return question(*arguments)
+    except nvml.NVMLError:
+        return None
