@@ -33,6 +33,10 @@ class DatasetError(WorkbenchError):
     """A data set could not be made or found."""
 
 
+class ReportError(WorkbenchError):
+    """A report could not be made or written."""
+
+
 class MissingExtraError(WorkbenchError):
     """An optional dependency is not installed."""
 

@@ -77,7 +77,7 @@ def breakdown(
     scale = time_scale(total_ns / per)
     drawn = template.figure(
         names.plain(headline(measured, total_ns, device_label)),
-        names.plain(_subtitle(total_ns, device_label, steps, missing)),
+        names.plain(_subtitle(total_ns, steps, missing)),
         height=132 + 24 * (len(parts) + 1),
         xaxis={
             "title": {"text": f"{'mean time per step' if steps else 'time'} ({scale.unit})"},
@@ -89,7 +89,6 @@ def breakdown(
             "fixedrange": True,
             "showgrid": False,
             "showticklabels": False,
-            "title": {"text": ""},
         },
         annotations=_labels(parts, total_ns, per, scale),
     )
@@ -154,8 +153,8 @@ def _host_headline(measured: Mapping[str, int], total_ns: int) -> str:
     return ", ".join([f"{first[:1].upper()}{first[1:]} of the step", *second])
 
 
-def _subtitle(total_ns: int, device_label: str, steps: int | None, missing: list[str]) -> str:
-    text = f"{device_label} · window of {time_text(total_ns)}"
+def _subtitle(total_ns: int, steps: int | None, missing: list[str]) -> str:
+    text = f"window of {time_text(total_ns)}"
     if steps:
         text += f" · {count_text(steps)} step{'s' if steps > 1 else ''}"
     if missing:

@@ -111,7 +111,7 @@ def _signed(share: float) -> str:
 def _subtitle(sides: Sequence[NDArray[np.float64]], beyond: int) -> str:
     text = " against ".join(f"{count_text(len(side))} steps" for side in sides)
     text += (
-        ", measured without the profiler · the bar holds the middle half, the line is the median"
+        ", measured without the profiler · the box holds the middle half, the line is the median"
     )
     if beyond:
         text += f" · {count_text(beyond)} slowest beyond the axis"

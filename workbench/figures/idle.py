@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 MOST_MARKS = 600
 ROW = 24
+ABOVE, BETWEEN, BELOW, BOTTOM = 72, 80, 200, 48
+"""Pixels over the bars, between bars and points, of the points, and under them."""
 
 
 class Total(NamedTuple):
@@ -60,12 +62,11 @@ def idle_gaps(
     missing = [palette.category(n).label for n, ns in (by_cause or {}).items() if ns is None]
     largest = np.argsort(-length, kind="stable")[:MOST_MARKS]
     largest = largest[length[largest] > 0]
-    top = ROW * len(totals) + 24
     drawn = template.figure(
         names.plain(headline(totals, window_ns, device_label)),
         names.plain(_subtitle(length, largest, window_ns, missing)),
-        height=130 + top + 260,
-        **_layout(totals, top, length, window_ns),
+        height=ABOVE + ROW * len(totals) + BETWEEN + BELOW + BOTTOM,
+        **_layout(totals, length[largest], window_ns),
     )
     drawn.add_bar(**_bars(totals, window_ns))
     for each in totals:
@@ -113,23 +114,22 @@ def _subtitle(
     return text
 
 
-def _layout(
-    totals: Sequence[Total], top: int, length: NDArray[np.int64], window_ns: int
-) -> dict[str, Any]:
-    split = 1 - top / (top + 260)
+def _layout(totals: Sequence[Total], length: NDArray[np.int64], window_ns: int) -> dict[str, Any]:
+    inside = ROW * len(totals) + BETWEEN + BELOW
     over = time_scale(totals[0].ns)
     when = time_scale(window_ns)
     return {
         "xaxis": {
-            "title": {"text": f"idle time ({over.unit})", "standoff": 4},
+            "title": {"text": f"idle time ({over.unit})"},
             "range": [0, totals[0].ns / over.size * 1.45],
             "domain": [0, 1],
             "anchor": "y",
             "fixedrange": True,
+            "showgrid": False,
         },
         "yaxis": {
             "range": [len(totals) - 0.5, -0.6],
-            "domain": [split + 0.16, 1],
+            "domain": [(BELOW + BETWEEN) / inside, 1],
             "showgrid": False,
             "showticklabels": False,
             "fixedrange": True,
@@ -143,7 +143,7 @@ def _layout(
         "yaxis2": {
             "title": {"text": "length of a piece"},
             "type": "log",
-            "domain": [0, split - 0.04],
+            "domain": [0, BELOW / inside],
             "anchor": "x2",
             **_decades(length),
         },
@@ -170,7 +170,7 @@ def _bars(totals: Sequence[Total], window_ns: int) -> dict[str, Any]:
         "orientation": "h",
         "x": [total.ns / over.size for total in totals],
         "y": list(range(len(totals))),
-        "width": 0.5,
+        "width": 0.28,
         "marker": {
             "color": [look.colour for look in looks],
             "line": {"width": 0},

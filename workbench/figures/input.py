@@ -21,6 +21,7 @@ def input_waits(
     step_ns: Sequence[int] | NDArray[np.int64] | None,
     input_ns: Sequence[int] | NDArray[np.int64] | None,
     *,
+    warmup: int = 0,
     measured: str = "without the profiler",
     reason: str = "no wait for the data loader was recorded; let cap.watch or wb.profile see it.",
 ) -> "go.Figure":
@@ -29,16 +30,22 @@ def input_waits(
     Args:
         step_ns: Nanoseconds, a value a step.
         input_ns: Of it waiting for the next batch.
+        warmup: Leading steps that the change test counts as warm-up: left out.
         measured: How the times were taken, for the subtitle.
         reason: Said when there is nothing to draw.
     """
     steps = np.asarray([] if step_ns is None else step_ns, dtype=np.float64)
     waits = np.asarray([] if input_ns is None else input_ns, dtype=np.float64)
-    if not len(steps) or len(steps) != len(waits) or steps.sum() <= 0:
+    if len(steps) != len(waits):
+        return not_measured("Waiting for data", reason)
+    steps, waits = steps[warmup:], waits[warmup:]
+    if not len(steps) or steps.sum() <= 0:
         return not_measured("Waiting for data", reason)
     size = -(-len(steps) // MOST_BARS)
     scale = time_scale(float(np.median(steps)))
     subtitle = f"{count_text(len(steps))} steps, measured {measured}"
+    if warmup:
+        subtitle += f" · {count_text(warmup)} warm-up step{'s' if warmup > 1 else ''} left out"
     if size > 1:
         subtitle += f" · a bar is the mean of {size} steps"
     drawn = template.figure(
@@ -49,9 +56,9 @@ def input_waits(
         bargap=0.15,
         xaxis={"title": {"text": "step"}, "showgrid": False},
         yaxis={"title": {"text": f"time ({scale.unit})"}, "rangemode": "tozero"},
-        margin={"l": 8, "r": 104, "t": 72, "b": 48},
+        margin={"l": 2, "r": 104, "t": 72, "b": 48},
     )
-    at, wait, rest, said = _bars(steps, waits, size, scale)
+    at, wait, rest, said = _bars(steps, waits, size, scale, first_step=warmup)
     for name, values, colour in (
         ("wait for data", wait, palette.category("input").colour),
         ("rest of the step", rest, "#949494"),
@@ -78,17 +85,23 @@ def headline(steps: NDArray[np.float64], waits: NDArray[np.float64]) -> str:
 
 
 def _bars(
-    steps: NDArray[np.float64], waits: NDArray[np.float64], size: int, scale: Scale
+    steps: NDArray[np.float64],
+    waits: NDArray[np.float64],
+    size: int,
+    scale: Scale,
+    *,
+    first_step: int,
 ) -> tuple[list[float], list[float], list[float], list[str]]:
     at, wait, rest, said = [], [], [], []
     for first in range(0, len(steps), size):
         step = float(steps[first : first + size].mean())
         waited = float(waits[first : first + size].mean())
         last = min(first + size, len(steps)) - 1
-        at.append((first + last) / 2)
+        shown, shown_last = first_step + first, first_step + last
+        at.append((shown + shown_last) / 2)
         wait.append(waited / scale.size)
         rest.append(max(0.0, step - waited) / scale.size)
-        which = f"step {first}" if size == 1 else f"steps {first} to {last}, mean"
+        which = f"step {shown}" if size == 1 else f"steps {shown} to {shown_last}, mean"
         said.append(
             f"<b>{which}</b><br>waiting {exact(waited)}<br>of {exact(step)}"
             f" ({share_text(waited / step if step else None)})"

@@ -42,13 +42,13 @@ def ranking(title: str, subtitle: str, rows: Sequence[Row], *, axis: str) -> "go
             "title": {"text": f"{axis} ({scale.unit})"},
             "range": [0, longest / scale.size * 1.001],
             "fixedrange": True,
+            "showgrid": False,
         },
         yaxis={
             "range": [len(rows) - 0.35, -0.75],
             "fixedrange": True,
             "showgrid": False,
             "showticklabels": False,
-            "title": {"text": ""},
         },
         annotations=_labels(rows),
     )

@@ -43,12 +43,16 @@ def step_times(
         return not_measured("Step times", reason)
     waits = None if input_ns is None else np.asarray(input_ns, dtype=np.float64)
     scale = time_scale(float(np.median(steady)))
+    low, high = _limits(steady)
     drawn = template.figure(
         names.plain(headline(steady)),
         names.plain(_subtitle(steady, warmup, measured)),
         height=320,
         xaxis={"title": {"text": "step"}, "domain": [0, 0.74], "showgrid": False},
-        yaxis={"title": {"text": f"step time ({scale.unit})"}, "rangemode": "tozero"},
+        yaxis={
+            "title": {"text": f"step time ({scale.unit})"},
+            "range": [low / scale.size, high / scale.size],
+        },
         xaxis2={
             "title": {"text": "number of steps"},
             "domain": [0.78, 1],
@@ -56,9 +60,9 @@ def step_times(
             "showgrid": False,
         },
         bargap=0.05,
-        margin={"l": 8, "r": 104, "t": 72, "b": 48},
+        margin={"l": 2, "r": 128, "t": 72, "b": 48},
     )
-    drawn.add_scatter(**_series(times, warmup, waits, scale))
+    drawn.add_scatter(**_series(times, warmup, waits, scale, top=high))
     drawn.add_bar(**_distribution(steady, scale))
     _mark(drawn, steady, scale)
     return drawn
@@ -75,7 +79,7 @@ def headline(steady: NDArray[np.float64]) -> str:
 def _subtitle(steady: NDArray[np.float64], warmup: int, measured: str) -> str:
     text = f"median of {count_text(len(steady))} steps, measured {measured}"
     if warmup:
-        text += f" · {count_text(warmup)} warm-up step{'s' if warmup > 1 else ''} in grey left out"
+        text += f" · {count_text(warmup)} warm-up step{'s' if warmup > 1 else ''} (grey) left out"
     if len(steady) + warmup > MOST_POINTS:
         text += f" · drawn as medians of {bucket_size(len(steady) + warmup)} steps"
     return text
@@ -86,28 +90,43 @@ def bucket_size(count: int) -> int:
     return -(-count // MOST_POINTS)
 
 
+def _limits(steady: NDArray[np.float64]) -> tuple[float, float]:
+    """The range of the time axis: the steady steps with room, at least a tenth around them."""
+    low, high = float(steady.min()), float(steady.max())
+    room = max(0.25 * (high - low), 0.1 * float(np.median(steady)))
+    return max(0.0, low - room), high + room
+
+
 def _series(
-    times: NDArray[np.float64], warmup: int, waits: NDArray[np.float64] | None, scale: Scale
+    times: NDArray[np.float64],
+    warmup: int,
+    waits: NDArray[np.float64] | None,
+    scale: Scale,
+    *,
+    top: float,
 ) -> dict[str, Any]:
     size = bucket_size(len(times))
     buckets = [slice(at, at + size) for at in range(0, len(times), size)]
-    said, colours, medians = [], [], []
+    said, colours, symbols, heights = [], [], [], []
     for bucket in buckets:
         inside = times[bucket]
-        medians.append(float(np.median(inside)) / scale.size)
+        median = float(np.median(inside))
+        beyond = median > top
+        heights.append((top * 0.995 if beyond else median) / scale.size)
+        symbols.append("triangle-up" if beyond else "circle")
         warm = bucket.start < warmup
         colours.append("#949494" if warm else palette.category("compute").colour)
         last = bucket.start + len(inside) - 1
         which = f"step {bucket.start}" if size == 1 else f"steps {bucket.start} to {last}"
-        lines = [f"<b>{which}</b>{' (warm-up)' if warm else ''}", exact(float(np.median(inside)))]
+        lines = [f"<b>{which}</b>{' (warm-up)' if warm else ''}", exact(median)]
         if waits is not None and len(waits) == len(times):
             lines.append(f"of it waiting for data: {exact(float(np.median(waits[bucket])))}")
         said.append("<br>".join(lines))
     return {
         "x": [bucket.start for bucket in buckets],
-        "y": medians,
+        "y": heights,
         "mode": "markers",
-        "marker": {"color": colours, "size": 6},
+        "marker": {"color": colours, "symbol": symbols, "size": 7},
         "customdata": said,
         "hovertemplate": "%{customdata}<extra></extra>",
     }
@@ -137,7 +156,9 @@ def _mark(drawn: "go.Figure", steady: NDArray[np.float64], scale: Scale) -> None
     marks = [("median", float(np.median(steady)), "solid")]
     if len(steady) >= P95_NEEDS:
         marks.append(("95 %", float(np.percentile(steady, 95)), "dot"))
-    close = len(marks) == 2 and marks[1][1] - marks[0][1] < 0.09 * float(steady.max())
+    close = len(marks) == 2 and marks[1][1] - marks[0][1] < 0.09 * (
+        _limits(steady)[1] - _limits(steady)[0]
+    )
     for number, (name, at, dash) in enumerate(marks):
         y = at / scale.size
         line = {"color": palette.INK, "width": 1, "dash": dash}

@@ -25,6 +25,8 @@ from workbench.pages.static import StaticFigure
 from workbench.pages.table import Column, Table
 from workbench.pages.view import Breakdown
 
+_WAITS = "A bar a step, divided into the wait and the rest."
+
 if TYPE_CHECKING:
     import pandas as pd
     import plotly.graph_objects as go
@@ -96,13 +98,17 @@ def idle_chart(
 
 
 def waits_chart(
-    step_ns: Sequence[int] | None, input_ns: Sequence[int] | None, **rest: Any
+    step_ns: Sequence[int] | None,
+    input_ns: Sequence[int] | None,
+    *,
+    warmup: int = 0,
+    **rest: Any,
 ) -> StaticFigure:
     """Waiting for data against whole steps."""
     table = None
     if step_ns is not None and input_ns is not None and len(step_ns) == len(input_ns):
-        table = waits_table(step_ns, input_ns)
-    return _chart(input_waits(step_ns, input_ns, **rest), table, "A bar a step: wait and rest.")
+        table = waits_table(step_ns, input_ns, warmup=warmup)
+    return _chart(input_waits(step_ns, input_ns, warmup=warmup, **rest), table, _WAITS)
 
 
 def comparison_chart(

@@ -62,7 +62,7 @@ def comparison_text(
 
 
 def _measured(rows: Sequence[tuple[str, str, str]], names: tuple[str, str]) -> Table:
-    columns = (Column(name=""), *(Column(name=name) for name in names))
+    columns = (Column(name=""), *(Column(name=name, kind="value") for name in names))
     return Table(caption="Step times of record", columns=columns, rows=tuple(rows))
 
 

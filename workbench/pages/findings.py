@@ -49,12 +49,10 @@ def mark(finding: Finding) -> str:
 def bound(finding: Finding) -> str | None:
     """The upper bound of the gain in words."""
     saving, speedup = finding.saving_ns_per_step_at_most, finding.speedup_at_most
-    parts = []
-    if saving is not None:
-        parts.append(f"at most {time_text(saving)} a step")
-    if speedup is not None:
-        parts.append(f"at most {significant(speedup)} times as fast")
-    return ", ".join(parts) or None
+    faster = None if speedup is None else f"{significant(speedup)} times as fast"
+    if saving is None:
+        return None if faster is None else f"at most {faster}"
+    return f"at most {time_text(saving)} a step" + (f" ({faster})" if faster else "")
 
 
 def where(finding: Finding) -> str:
@@ -87,7 +85,7 @@ def _item(finding: Finding) -> str:
     lines = [f'<p class="wb-title">{escape(finding.title)}</p>', f"<p>{escape(finding.advice)}</p>"]
     gain = bound(finding)
     if gain is not None:
-        lines.append(f"<p>The gain is {escape(gain)}.</p>")
+        lines.append(f"<p>Gain: {escape(gain)}.</p>")
     setting = setting_text(finding)
     if setting is not None:
         lines.append(f'<p>Try <code class="wb-name">{escape(setting)}</code></p>')

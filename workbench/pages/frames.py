@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from workbench.figures.palette import category
+from workbench.figures.steps import P95_NEEDS
 from workbench.pages.table import Column, Kind, Table
 
 if TYPE_CHECKING:
@@ -61,11 +62,14 @@ def steps_table(step_ns: Sequence[int], *, warmup: int, input_ns: Sequence[int] 
     return Table(caption="Step times", columns=columns, rows=tuple(rows))
 
 
-def waits_table(step_ns: Sequence[int], input_ns: Sequence[int], *, limit: int = LIMIT) -> Table:
-    """The first steps with their wait for data."""
+def waits_table(
+    step_ns: Sequence[int], input_ns: Sequence[int], *, warmup: int = 0, limit: int = LIMIT
+) -> Table:
+    """The first steps after warm-up with their wait for data."""
+    pairs = list(zip(step_ns, input_ns, strict=True))[warmup:]
     rows = tuple(
         (step, wait, ns, wait / ns if ns else None)
-        for step, (ns, wait) in enumerate(zip(step_ns, input_ns, strict=True))
+        for step, (ns, wait) in enumerate(pairs, start=warmup)
     )
     columns = (
         Column(name="step", kind="count"),
@@ -95,7 +99,8 @@ def idle_table(by_cause: Mapping[str, int | None], window_ns: int) -> Table:
 def _statistics(values: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> tuple[object, ...]:
     if not len(values):
         return (0, None, None, None, None, None)
-    p95 = float(np.percentile(values, 95)) if len(values) >= 20 else None
+    enough = len(values) >= P95_NEEDS
+    p95 = float(np.percentile(values, 95)) if enough else f"needs {P95_NEEDS} steps"
     low, high = float(values.min()), float(values.max())
     return (len(values), float(np.median(values)), float(values.mean()), p95, low, high)
 

@@ -15,10 +15,14 @@ from workbench.units import (
     time_text,
 )
 
-Kind = Literal["text", "name", "time", "share", "count", "bytes", "number", "flag"]
-"""``time`` is nanoseconds, ``share`` a fraction, ``name`` foreign, ``flag`` yes or no."""
+Kind = Literal["text", "name", "value", "time", "share", "count", "bytes", "number", "flag"]
+"""``time`` is nanoseconds, ``share`` a fraction, ``name`` foreign, ``flag`` yes or no, ``value``
+a number that is text already. Text in a column of numbers is shown as it stands."""
 
-_NUMERIC = frozenset({"time", "share", "count", "bytes", "number"})
+NOT_KNOWN = "not known"
+"""A flag that what was recorded does not tell."""
+
+_NUMERIC = frozenset({"value", "time", "share", "count", "bytes", "number"})
 _TEXT_NAME_WIDTH = 60
 
 
@@ -50,8 +54,8 @@ class Table:
 def cell_text(value: object, kind: Kind) -> str:
     """One value as people read it."""
     if value is None or (isinstance(value, float) and math.isnan(value)) or _is_missing(value):
-        return NOT_MEASURED
-    if kind in ("text", "name"):
+        return NOT_KNOWN if kind == "flag" else NOT_MEASURED
+    if kind in ("text", "name", "value") or isinstance(value, str):
         return visible(str(value))
     if kind == "flag":
         return "yes" if value else "no"
@@ -114,7 +118,7 @@ def _short(text: str) -> str:
 
 def _cell(value: object, kind: Kind) -> str:
     text = cell_text(value, kind)
-    if text == NOT_MEASURED:
+    if text in (NOT_MEASURED, NOT_KNOWN):
         return f'<td class="{"wb-number " if kind in _NUMERIC else ""}wb-quiet">{text}</td>'
     return f"<td{_class(kind)}>{escape(text)}</td>"
 

@@ -1,0 +1,135 @@
+"""``wb.report``: one self-contained HTML file about a Run or a trace."""
+
+import importlib.util
+import json
+import os
+import secrets
+import shutil
+import tempfile
+from contextlib import suppress
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from workbench.errors import MissingExtraError, ReportError, RunError
+from workbench.reporting.worker import Job, run_worker
+from workbench.run.run import Run
+from workbench.version import version
+
+NOTEBOOK = ("_notebooks", "reports", "profile.ipynb")
+NEEDED = ("papermill", "nbconvert", "ipykernel")
+
+
+def report(
+    run: Run | str | Path,
+    out: str | Path = "report.html",
+    *,
+    baseline: Run | str | Path | None = None,
+    title: str | None = None,
+    time_limit_s: float = 600,
+) -> Path:
+    """Execute the report notebook over a Run and write it as one HTML file.
+
+    The file needs no network, no kernel and no other file. It is written whole or not at all; an
+    older report at the same place is replaced. The notebook runs in a process of its own, so this
+    works in a script as well as in a running notebook.
+
+    Args:
+        run: A Run, or the path of a Run folder, a trace, or a folder with a trace per rank.
+        out: Where the report goes.
+        baseline: A measured Run to compare with: its step times against those of ``run``.
+        title: Heading of the page; the name of the Run when not given.
+        time_limit_s: After this many seconds everything is cancelled.
+
+    Returns:
+        The path of the report.
+
+    Raises:
+        MissingExtraError: papermill, nbconvert or ipykernel is not installed.
+        ReportError: ``out`` cannot be written, or a cell of the notebook failed: then the executed
+            notebook is kept beside ``out`` for reading.
+        TimeLimitError: It took longer than ``time_limit_s``.
+    """
+    for package in NEEDED:
+        if importlib.util.find_spec(package) is None:
+            raise MissingExtraError(package, "notebook", "A report")
+    source = path_of(run)
+    out = Path(out).expanduser().absolute()
+    parameters: dict[str, Any] = {
+        "run_path": str(source),
+        "baseline_path": None if baseline is None else str(path_of(baseline)),
+    }
+    heading = title or f"Profile of {run.name if isinstance(run, Run) else source.name}"
+    with tempfile.TemporaryDirectory(prefix="workbench-report-", ignore_cleanup_errors=True) as at:
+        folder = Path(at)
+        draft = _draft(out)
+        try:
+            notebook = files("workbench").joinpath(*NOTEBOOK).read_bytes()
+            (folder / "report.ipynb").write_bytes(notebook)
+            job = Job(parameters=parameters, title=heading, footer=f"torch-workbench {version()}")
+            _finish(job, folder, draft, out, time_limit_s)
+        finally:
+            draft.unlink(missing_ok=True)
+    return out
+
+
+def path_of(run: Run | str | Path) -> Path:
+    """Where the kernel that makes the report finds a Run."""
+    if not isinstance(run, Run):
+        path = Path(run).expanduser().absolute()
+        if not path.exists():
+            raise RunError(
+                f"{path} does not exist: give a trace (.json, .json.gz), a Run folder, "
+                "or a folder with one trace per rank."
+            )
+        return path
+    if run.folder is not None:
+        return run.folder.absolute()
+    if not run.traces:
+        raise RunError(f"{run.name!r} is not on disk: open its trace from a file.")
+    first = run.traces[0].absolute()
+    return first if len(run.traces) == 1 else first.parent
+
+
+def _draft(out: Path) -> Path:
+    """A new, empty file beside ``out``: proof, before any work, that it can be written."""
+    if out.is_dir():
+        raise ReportError(f"{out} is a folder: give the name of a file, such as report.html.")
+    draft = out.with_name(f".{out.name}.{os.getpid()}-{secrets.token_hex(4)}.partial")
+    try:
+        draft.touch(exist_ok=False)
+    except OSError as error:
+        raise ReportError(
+            f"no report can be written in {out.parent} ({error.strerror}): make the folder, "
+            "or give out=... a place that you may write to."
+        ) from error
+    return draft
+
+
+def _finish(job: Job, folder: Path, draft: Path, out: Path, time_limit_s: float) -> None:
+    try:
+        run_worker(job, folder, time_limit_s=time_limit_s)
+    except ReportError as error:
+        kept = _keep(folder, out)
+        if kept is None:
+            raise
+        raise ReportError(f"{error} The executed notebook is kept as {kept.name}.") from None
+    try:
+        shutil.copyfile(folder / "report.html", draft)
+        draft.replace(out)
+    except OSError as error:
+        raise ReportError(
+            f"{out} could not be written ({error.strerror}): free some space, or give out=... "
+            "another place."
+        ) from error
+
+
+def _keep(folder: Path, out: Path) -> Path | None:
+    """Save the executed notebook beside the report that was not made."""
+    executed = folder / "executed.ipynb"
+    kept = out.with_name(f"{out.stem}.failed.ipynb")
+    with suppress(OSError, ValueError):
+        json.loads(executed.read_bytes())
+        shutil.copyfile(executed, kept)
+        return kept
+    return None
