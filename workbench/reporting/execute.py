@@ -25,9 +25,7 @@ def main(folder: Path) -> None:
     if problem is None:
         from workbench.reporting.export import export
 
-        export(
-            folder / "executed.ipynb", folder / "report.html", title=job.title, footer=job.footer
-        )
+        export(folder / "executed.ipynb", folder / "report.html", job)
     (folder / "outcome.json").write_bytes(msgspec.json.encode(Outcome(problem=problem)))
 
 

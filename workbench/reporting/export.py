@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench.pages.assets import plotly_script, stylesheet
+from workbench.pages.escape import visible
+from workbench.reporting.worker import Job
 
 if TYPE_CHECKING:
     from nbformat import NotebookNode
@@ -15,7 +17,7 @@ TEMPLATE = "report.html"
 _PLOTLY_HERE = "@@plotly.js@@"
 
 
-def export(notebook: Path, out: Path, *, title: str, footer: str) -> None:
+def export(notebook: Path, out: Path, job: Job) -> None:
     """Write the outputs of an executed notebook as a page.
 
     Inputs are folded away at the end. What papermill injected (paths of this machine) and what was
@@ -23,15 +25,13 @@ def export(notebook: Path, out: Path, *, title: str, footer: str) -> None:
     """
     import nbformat
 
-    from workbench.pages.escape import visible
-
     read: Any = nbformat.read  # nbformat and nbconvert carry no types
     nb = without_local_traces(read(notebook, as_version=4))
-    page = render(nb, title=visible(title), footer=footer)
+    page = render(nb, job)
     out.write_text(page.replace(_PLOTLY_HERE, packed_plotly(), 1), encoding="utf-8")
 
 
-def render(nb: "NotebookNode", *, title: str, footer: str) -> str:
+def render(nb: "NotebookNode", job: Job) -> str:
     """The page, with a mark in the place of plotly.js."""
     from nbconvert.exporters.templateexporter import TemplateExporter
 
@@ -45,8 +45,9 @@ def render(nb: "NotebookNode", *, title: str, footer: str) -> str:
     style = stylesheet() + (ours / "report.css").read_text(encoding="utf-8")
     unpack = (ours / "unpack.js").read_text(encoding="utf-8")
     details: dict[str, Any] = {
-        "title": title,
-        "footer": footer,
+        "title": visible(job.title),
+        "heading": None if job.heading is None else visible(job.heading),
+        "footer": job.footer,
         "style": style,
         "unpack": unpack,
         "plotly": _PLOTLY_HERE,

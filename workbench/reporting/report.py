@@ -59,14 +59,19 @@ def report(
         "run_path": str(source),
         "baseline_path": None if baseline is None else str(path_of(baseline)),
     }
-    heading = title or f"Profile of {run.name if isinstance(run, Run) else source.name}"
+    name = run.name if isinstance(run, Run) else source.name
+    job = Job(
+        parameters=parameters,
+        title=title or f"Profile of {name}",
+        heading=title,
+        footer=f"torch-workbench {version()}",
+    )
     with tempfile.TemporaryDirectory(prefix="workbench-report-", ignore_cleanup_errors=True) as at:
         folder = Path(at)
         draft = _draft(out)
         try:
             notebook = files("workbench").joinpath(*NOTEBOOK).read_bytes()
             (folder / "report.ipynb").write_bytes(notebook)
-            job = Job(parameters=parameters, title=heading, footer=f"torch-workbench {version()}")
             _finish(job, folder, draft, out, time_limit_s)
         finally:
             draft.unlink(missing_ok=True)
