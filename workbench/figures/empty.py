@@ -21,7 +21,7 @@ def not_measured(what: str, reason: str) -> "go.Figure":
         height=112,
         xaxis={"visible": False, "fixedrange": True},
         yaxis={"visible": False, "fixedrange": True},
-        margin={"l": 2, "r": 16, "t": 72, "b": 8},
+        margin={"l": 6, "r": 16, "t": 72, "b": 8},
         meta={"not_measured": reason},
     )
 

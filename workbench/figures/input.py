@@ -56,7 +56,7 @@ def input_waits(
         bargap=0.15,
         xaxis={"title": {"text": "step"}, "showgrid": False},
         yaxis={"title": {"text": f"time ({scale.unit})"}, "rangemode": "tozero"},
-        margin={"l": 2, "r": 104, "t": 72, "b": 48},
+        margin={"l": 6, "r": 104, "t": 72, "b": 48},
     )
     at, wait, rest, said = _bars(steps, waits, size, scale, first_step=warmup)
     for name, values, colour in (

@@ -33,10 +33,10 @@ CATEGORIES: dict[str, Category] = {
     "communication": Category(label="communication", colour=_COMMUNICATION),
     "exposed_communication": Category(label="exposed communication", colour=_COMMUNICATION),
     "exposed_communication_wait": Category(
-        label="communication, waiting for ranks", colour=_COMMUNICATION, hatched=True
+        label="communication (wait for ranks)", colour=_COMMUNICATION, hatched=True
     ),
     "exposed_communication_transfer": Category(
-        label="communication, transfer", colour=_COMMUNICATION
+        label="communication (transfer)", colour=_COMMUNICATION
     ),
     "memory": Category(label="copies", colour="#CC79A7"),
     "exposed_memory": Category(label="exposed copies", colour="#CC79A7"),

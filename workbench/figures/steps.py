@@ -60,7 +60,7 @@ def step_times(
             "showgrid": False,
         },
         bargap=0.05,
-        margin={"l": 2, "r": 128, "t": 72, "b": 48},
+        margin={"l": 6, "r": 128, "t": 72, "b": 48},
     )
     drawn.add_scatter(**_series(times, warmup, waits, scale, top=high))
     drawn.add_bar(**_distribution(steady, scale))

@@ -40,7 +40,7 @@ def template() -> dict[str, Any]:
                 "font": {"size": TITLE_SIZE},
                 "subtitle": {"font": {"size": SIZE, "color": palette.INK}},
             },
-            "margin": {"l": 2, "r": 16, "t": 72, "b": 48},
+            "margin": {"l": 6, "r": 16, "t": 72, "b": 48},
             "xaxis": axis,
             "yaxis": axis,
             "separators": ".\u2009",

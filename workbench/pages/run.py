@@ -1,6 +1,6 @@
 """A whole Run as HTML and as text, in the order in which people look."""
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -78,19 +78,21 @@ def _details_html(view: RunView) -> str:
 
 
 def _measured_html(view: RunView) -> str:
-    made = _list_html(dict(view.measured))
+    made = _list_html(view.measured)
     if view.trust:
         items = "".join(f"<p>{escape(sentence)}</p>" for sentence in view.trust)
         made += f"<h3>What cannot be trusted</h3>{items}"
     if view.not_measured:
-        made += f"<h3>{NOT_MEASURED.capitalize()}</h3>{_list_html(view.not_measured)}"
+        made += (
+            f"<h3>{NOT_MEASURED.capitalize()}</h3>{_list_html(tuple(view.not_measured.items()))}"
+        )
     return f"<details><summary>How it was measured</summary>{made}</details>" if made else ""
 
 
-def _list_html(rows: Mapping[str, str]) -> str:
+def _list_html(rows: Sequence[tuple[str, str]]) -> str:
     if not rows:
         return ""
-    made = "".join(f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in rows.items())
+    made = "".join(f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in rows)
     return f"<dl>{made}</dl>"
 
 

@@ -11,6 +11,7 @@ from workbench.statistics.change import Change
 from workbench.units import share_text, time_text
 
 if TYPE_CHECKING:
+    from workbench.pages.static import StaticFigure
     from workbench.run.run import Run
 
 SCHEMA = "workbench.compare/1"
@@ -99,6 +100,15 @@ class Comparison:
     @property
     def _sides(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
         return self.first_step_ns, self.second_step_ns
+
+    def figure(self) -> StaticFigure:
+        """The step times of both, side by side."""
+        from workbench.pages.charts import comparison_chart
+
+        names = (self.first, self.second)
+        return comparison_chart(
+            self.first_step_ns, self.second_step_ns, self.change, names_of=names
+        )
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         from workbench.pages.comparison import comparison_html

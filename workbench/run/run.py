@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from workbench.analysis.trust import Trust
+    from workbench.pages.run import PartName, Section
     from workbench.pages.static import StaticFigure
     from workbench.run.compare import Comparison
     from workbench.run.summary import Summary
@@ -117,6 +118,15 @@ class Run:
         from workbench.run.charts import chart
 
         return chart(self, name)
+
+    def part(self, name: PartName) -> Section:
+        """One part of what a Run shows of itself: verdict, findings, parts, details, measured."""
+        from workbench.pages.run import PARTS, Section
+        from workbench.run.view import view
+
+        if name not in PARTS:
+            raise RunError(f"no part is called {name!r}; there are {', '.join(PARTS)}.")
+        return Section(view=view(self), name=name)
 
     def compare(self, other: Run) -> Comparison:
         """Whether ``other`` is faster or slower than this Run, or that nobody can tell."""
