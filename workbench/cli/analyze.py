@@ -58,5 +58,5 @@ def _show(path: Path, *, as_json: bool) -> tuple[Finding, ...]:
 
 
 def _fails(finding: Finding, least: str) -> bool:
-    at_least = SEVERITIES.index(finding.severity) >= SEVERITIES.index(least)  # type: ignore[arg-type]
+    at_least = SEVERITIES.index(finding.severity) >= SEVERITIES.index(least)
     return finding.verdict == "yes" and at_least

@@ -24,9 +24,10 @@ OTHERS_SHARE = 0.25
 def noisy_machine(facts: Facts) -> Finding | None:
     """Fires on a large A/A spread of step times, or on competing load."""
     spread = facts.noise_floor
-    others = (facts.load or {}).get("others_cpu_share")
+    measured = (facts.load or {}).get("others_cpu_share")
+    others = float(measured) if isinstance(measured, int | float) else None
     loud = spread is not None and spread > NOTE_SPREAD
-    crowded = isinstance(others, int | float) and others > OTHERS_SHARE
+    crowded = others is not None and others > OTHERS_SHARE
     if not (loud or crowded):
         return None
     severity: Severity = "warning" if spread is not None and spread > WARNING_SPREAD else "info"
@@ -34,7 +35,7 @@ def noisy_machine(facts: Facts) -> Finding | None:
     if loud:
         said.append(f"identical steps differ by {share_text(spread)} between two blocks")
     if crowded:
-        said.append(f"other processes use {share_text(float(others))} of the processors")
+        said.append(f"other processes use {share_text(others)} of the processors")
     return Finding(
         code=CODE,
         title="The machine is noisy: " + " and ".join(said) + ".",

@@ -88,18 +88,16 @@ class Comparison:
     def __repr__(self) -> str:
         from workbench.pages.comparison import comparison_text
 
-        return comparison_text(self.sentence, self.rows(), self.differences)
+        names = (self.first, self.second)
+        return comparison_text(self.sentence, self.rows(), self.differences, names)
 
     def rows(self) -> list[tuple[str, str, str]]:
         """Label and both values, as text, of what was compared."""
+        a, b = self.first_step_ns, self.second_step_ns
         return [
-            ("median step", *(time_text(_median_ns(s)) for s in self._sides)),
-            ("steps measured", *(str(len(s)) for s in self._sides)),
+            ("median step", time_text(_median_ns(a)), time_text(_median_ns(b))),
+            ("steps measured", str(len(a)), str(len(b))),
         ]
-
-    @property
-    def _sides(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        return self.first_step_ns, self.second_step_ns
 
     def figure(self) -> StaticFigure:
         """The step times of both, side by side."""

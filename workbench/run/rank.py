@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from workbench.analysis.device_time import DeviceTime
-    from workbench.analysis.idle import Idle
+    from workbench.analysis.idle import Idle, IdleEvidence
     from workbench.analysis.input_wait import InputWait
     from workbench.analysis.launches import Launches
     from workbench.analysis.memory import MemorySummary
@@ -121,10 +121,17 @@ class RankAnalysis:
         """Why every device was idle in the recording."""
         return {d: self._idle(d, r) for d, r in self.recordings.items() if r is not None}
 
+    @cached_property
+    def _idle_evidence(self) -> IdleEvidence:
+        from workbench.analysis.idle import idle_evidence
+
+        return idle_evidence(self.trace, self.launches, self.steps)
+
     def _idle(self, device: int, span: Range) -> Idle:
         from workbench.analysis.idle import attribute_idle
 
-        return attribute_idle(self.trace, device, span, self.steps, self.launches)
+        evidence = self._idle_evidence
+        return attribute_idle(self.trace, device, span, self.steps, self.launches, evidence)
 
     @cached_property
     def host_breakdown(self) -> dict[str, int | None] | None:
