@@ -85,6 +85,17 @@ class Comparison:
             f"{_amount(change)} of the step time" + _floor(change)
         )
 
+    def figure(self) -> StaticFigure:
+        """The step times of both Runs, and the verdict."""
+        from workbench.pages.charts import comparison_chart
+
+        return comparison_chart(
+            self.first_step_ns,
+            self.second_step_ns,
+            self.change,
+            names_of=(self.first, self.second),
+        )
+
     def __repr__(self) -> str:
         from workbench.pages.comparison import comparison_text
 
@@ -98,15 +109,6 @@ class Comparison:
             ("median step", time_text(_median_ns(a)), time_text(_median_ns(b))),
             ("steps measured", str(len(a)), str(len(b))),
         ]
-
-    def figure(self) -> StaticFigure:
-        """The step times of both, side by side."""
-        from workbench.pages.charts import comparison_chart
-
-        names = (self.first, self.second)
-        return comparison_chart(
-            self.first_step_ns, self.second_step_ns, self.change, names_of=names
-        )
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         from workbench.pages.comparison import comparison_html

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from workbench.analysis.device_time import DeviceTime
-    from workbench.analysis.idle import Idle, IdleEvidence
+    from workbench.analysis.evidence import Evidence
+    from workbench.analysis.idle import Idle
     from workbench.analysis.input_wait import InputWait
     from workbench.analysis.launches import Launches
     from workbench.analysis.memory import MemorySummary
@@ -122,16 +123,17 @@ class RankAnalysis:
         return {d: self._idle(d, r) for d, r in self.recordings.items() if r is not None}
 
     @cached_property
-    def _idle_evidence(self) -> IdleEvidence:
-        from workbench.analysis.idle import idle_evidence
+    def _idle_evidence(self) -> Evidence:
+        from workbench.analysis.evidence import gather_evidence
 
-        return idle_evidence(self.trace, self.launches, self.steps)
+        return gather_evidence(self.trace, self.launches, self.steps)
 
     def _idle(self, device: int, span: Range) -> Idle:
         from workbench.analysis.idle import attribute_idle
 
-        evidence = self._idle_evidence
-        return attribute_idle(self.trace, device, span, self.steps, self.launches, evidence)
+        return attribute_idle(
+            self.trace, device, span, self.steps, self.launches, evidence=self._idle_evidence
+        )
 
     @cached_property
     def host_breakdown(self) -> dict[str, int | None] | None:
