@@ -14,6 +14,7 @@ from workbench.figures.kernels import kernel_times
 from workbench.figures.operators import operator_times
 from workbench.figures.steps import step_times
 from workbench.pages.frames import (
+    Times,
     idle_table,
     kernels_table,
     operators_table,
@@ -47,15 +48,15 @@ def breakdown_chart(parts: Breakdown | None, **rest: Any) -> StaticFigure:
 
 
 def steps_chart(
-    step_ns: Sequence[int] | None,
+    step_ns: Times | None,
     *,
     warmup: int = 0,
-    input_ns: Sequence[int] | None = None,
+    input_ns: Times | None = None,
     **rest: Any,
 ) -> StaticFigure:
     """Step times in order and their distribution."""
     figure = step_times(step_ns, warmup=warmup, input_ns=input_ns, **rest)
-    table = steps_table(step_ns or [], warmup=warmup, input_ns=input_ns)
+    table = steps_table([] if step_ns is None else step_ns, warmup=warmup, input_ns=input_ns)
     return _chart(figure, table, "A point a step, and a histogram of the step times.")
 
 
@@ -98,8 +99,8 @@ def idle_chart(
 
 
 def waits_chart(
-    step_ns: Sequence[int] | None,
-    input_ns: Sequence[int] | None,
+    step_ns: Times | None,
+    input_ns: Times | None,
     *,
     warmup: int = 0,
     **rest: Any,
@@ -112,8 +113,8 @@ def waits_chart(
 
 
 def comparison_chart(
-    a_ns: Sequence[int] | None,
-    b_ns: Sequence[int] | None,
+    a_ns: Times | None,
+    b_ns: Times | None,
     change: ChangeLike | None,
     *,
     names_of: tuple[str, str] = ("before", "after"),
@@ -122,7 +123,8 @@ def comparison_chart(
     """The step times of two runs, and the verdict."""
     figure = comparison(a_ns, b_ns, change, names_of=names_of, **rest)
     sides = [
-        steps_table(list(side or []), warmup=0, input_ns=None).rows[0] for side in (a_ns, b_ns)
+        steps_table([] if side is None else side, warmup=0, input_ns=None).rows[0]
+        for side in (a_ns, b_ns)
     ]
     columns = steps_table([], warmup=0, input_ns=None).columns
     table = Table(

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from workbench.figures.palette import category
 from workbench.figures.steps import P95_NEEDS
@@ -13,6 +14,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 LIMIT = 30
+
+Times = Sequence[int] | NDArray[np.int64]
+"""Nanoseconds, a value a step."""
 
 _KERNELS: tuple[tuple[str, str, Kind], ...] = (
     ("name", "kernel", "name"),
@@ -46,7 +50,7 @@ def operators_table(frame: "pd.DataFrame", *, limit: int = LIMIT) -> Table:
     return _from_frame("Operators", ranked, _OPERATORS, limit)
 
 
-def steps_table(step_ns: Sequence[int], *, warmup: int, input_ns: Sequence[int] | None) -> Table:
+def steps_table(step_ns: Times, *, warmup: int, input_ns: Times | None) -> Table:
     """Step statistics, warm-up left out; the 95th percentile from 20 steps on."""
     steady = np.asarray(step_ns, dtype=np.float64)[warmup:]
     rows: list[tuple[object, ...]] = [("step time", *_statistics(steady))]
@@ -62,9 +66,7 @@ def steps_table(step_ns: Sequence[int], *, warmup: int, input_ns: Sequence[int] 
     return Table(caption="Step times", columns=columns, rows=tuple(rows))
 
 
-def waits_table(
-    step_ns: Sequence[int], input_ns: Sequence[int], *, warmup: int = 0, limit: int = LIMIT
-) -> Table:
+def waits_table(step_ns: Times, input_ns: Times, *, warmup: int = 0, limit: int = LIMIT) -> Table:
     """The first steps after warm-up with their wait for data."""
     pairs = list(zip(step_ns, input_ns, strict=True))[warmup:]
     rows = tuple(
@@ -96,7 +98,7 @@ def idle_table(by_cause: Mapping[str, int | None], window_ns: int) -> Table:
     return Table(caption="Idle time by cause", columns=columns, rows=rows)
 
 
-def _statistics(values: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> tuple[object, ...]:
+def _statistics(values: NDArray[np.float64]) -> tuple[object, ...]:
     if not len(values):
         return (0, None, None, None, None, None)
     enough = len(values) >= P95_NEEDS
