@@ -11,7 +11,7 @@ from torch.utils.data import DataLoader
 from workbench.errors import WorkloadError
 from workbench.workload.interrupts import Deferred
 from workbench.workload.loader import interactive_part, start_method
-from workbench.workload.shutdown import shut_down
+from workbench.workload.shutdown import end_half_started, shut_down
 from workbench.workload.source import Source
 
 INPUT_RANGE = "workbench.input"
@@ -63,13 +63,13 @@ class Batches(Iterator[Any]):
         if self._source is None:
             raise WorkloadError("the training is over: prepare the workload again for batches.")
         self._in_epoch = 0
-        loader = self._source.loader
         # Half-started workers would be nobody's, so an interrupt waits until they are all there.
         with Deferred():
-            if loader is not None and loader.num_workers and start_method(loader) != "fork":
-                self._iterator = _start_by_pickling(loader)
-            else:
-                self._iterator = self._source.epoch()
+            try:
+                self._iterator = _epoch(self._source)
+            except BaseException as error:
+                end_half_started(error)
+                raise
 
     def _end_epoch(self) -> None:
         source = self._source
@@ -79,6 +79,13 @@ class Batches(Iterator[Any]):
         iterator, self._iterator = self._iterator, None
         if source is None or source.loader is None or not source.loader.persistent_workers:
             shut_down(iterator)
+
+
+def _epoch(source: Source) -> Iterator[Any]:
+    loader = source.loader
+    if loader is not None and loader.num_workers and start_method(loader) != "fork":
+        return _start_by_pickling(loader)
+    return source.epoch()
 
 
 def _start_by_pickling(loader: DataLoader[Any]) -> Iterator[Any]:

@@ -45,6 +45,7 @@ def _loader_values(source: Source) -> dict[str, Any]:
     if loader is None:
         names = ("batch_size", "workers", "prefetch_factor", "pin_memory", "persistent_workers")
         return {"data": source.kind, **dict.fromkeys(names)}
+    batch_sampler = loader.batch_sampler
     return {
         "data": source.kind,
         "batch_size": loader.batch_size,
@@ -53,7 +54,7 @@ def _loader_values(source: Source) -> dict[str, Any]:
         "pin_memory": loader.pin_memory and torch.accelerator.is_available(),
         "persistent_workers": loader.persistent_workers,
         "sampler": type(loader.sampler).__name__,
-        "batch_sampler": type(loader.batch_sampler).__name__ if loader.batch_sampler else None,
+        "batch_sampler": None if batch_sampler is None else type(batch_sampler).__name__,
         "data_set": type(loader.dataset).__name__,
     }
 

@@ -1,7 +1,12 @@
 """End an iterator: its worker processes, its threads, its generator frames."""
 
+from multiprocessing.process import BaseProcess
 from types import GeneratorType
 from typing import Any
+
+from torch.utils.data import dataloader
+
+_Workers = dataloader._MultiProcessingDataLoaderIter
 
 
 def shut_down(iterator: Any) -> None:
@@ -15,3 +20,23 @@ def shut_down(iterator: Any) -> None:
     stop = getattr(iterator, "_shutdown_workers", None)
     if stop is not None:
         stop()
+
+
+def end_half_started(error: BaseException) -> None:
+    """End the workers of an iterator whose start ``error`` broke off.
+
+    Nobody holds such an iterator; only the frames of the error know it.
+    """
+    trace = error.__traceback__
+    while trace is not None:
+        names = trace.tb_frame.f_locals
+        iterator, worker = names.get("self"), names.get("w")
+        if isinstance(iterator, _Workers):
+            known = iterator.__dict__.setdefault("_workers", [])
+            iterator.__dict__.setdefault("_workers_status", [True] * len(known))
+            iterator.__dict__.setdefault("_shutdown", not hasattr(iterator, "_workers_done_event"))
+            iterator._shutdown_workers()
+            if isinstance(worker, BaseProcess) and worker.pid is not None and worker.is_alive():
+                worker.terminate()
+                worker.join()
+        trace = trace.tb_next

@@ -1,0 +1,209 @@
+"""After a run, whatever happened in it, is every byte as it was before?"""
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable
+
+import pytest
+import torch
+
+from tests.workload.state_bytes import difference, process_bytes, state_bytes
+from tests.workload.zoo import ZOO, everything
+from workbench.settings import Settings
+from workbench.workload import Workload, prepare
+
+_SETTINGS = {
+    "as it is": Settings(),
+    "bf16 in micro-batches": Settings(precision="bf16", accumulation=2),
+    "fp32": Settings(precision="fp32"),
+    "workers": Settings(workers=1, prefetch_factor=1, persistent_workers=True),
+    "other batches": Settings(batch_size=2),
+    "channels last": Settings(channels_last=True),
+}
+# Which settings can act on which workload: the others are refused, see test_refusals.
+_FITTING = {
+    "cnn": ("as it is", "bf16 in micro-batches", "workers", "other batches", "channels last"),
+    "transformer": ("as it is", "bf16 in micro-batches", "workers", "other batches"),
+    "rnn": ("as it is", "bf16 in micro-batches"),
+    "frozen": ("as it is", "bf16 in micro-batches", "channels last", "workers"),
+    "iterable": ("as it is", "fp32", "workers", "other batches"),
+    "custom_loader": ("as it is", "bf16 in micro-batches"),
+    "batch_sampler": ("as it is", "channels last", "workers"),
+    "inference": ("as it is", "other batches", "channels last"),
+    "gan": ("as it is", "fp32", "workers", "other batches"),
+}
+_CASES = [(name, setting) for name, settings in _FITTING.items() for setting in settings]
+
+
+def _run(work: Workload, *, steps: int, then: Callable[[], object] = lambda: None) -> None:
+    with prepare(work) as training:
+        for _ in range(steps):
+            training.step(next(training.batches()))
+        then()
+
+
+class Unchanged:
+    """Compares the bytes of a workload and of the process before and after a block."""
+
+    def __init__(self, work: Workload) -> None:
+        self._roots = everything(work)
+
+    def __enter__(self) -> None:
+        self._before = state_bytes(*self._roots), process_bytes()
+
+    def __exit__(self, *error: object) -> None:
+        after = state_bytes(*self._roots), process_bytes()
+        for old, new in zip(self._before, after, strict=True):
+            assert old == new, difference(old, new)
+
+
+@pytest.mark.parametrize(("name", "setting"), _CASES)
+def test_a_run_leaves_every_byte_as_it_was(name: str, setting: str) -> None:
+    work = ZOO[name]()
+    with Unchanged(work), prepare(work, _SETTINGS[setting]) as training:
+        batches = training.batches()
+        while training.epochs == 0:
+            training.step(next(batches))
+
+
+@pytest.mark.parametrize("name", ZOO)
+def test_a_run_does_change_the_state_that_is_put_back(name: str) -> None:
+    """Guards the test above: a comparison that sees no change proves nothing."""
+    work = ZOO[name]()
+    before = state_bytes(*everything(work))
+    with prepare(work) as training:
+        training.step(next(training.batches()))
+        during = state_bytes(*everything(work))
+    if name != "inference":
+        assert during != before
+
+
+@pytest.mark.parametrize("name", ZOO)
+def test_an_error_in_the_third_step_leaves_every_byte_as_it_was(name: str) -> None:
+    work = ZOO[name]()
+    with Unchanged(work), pytest.raises(ZeroDivisionError):
+        _run(work, steps=3, then=lambda: 1 / 0)
+
+
+class Broken(torch.utils.data.Dataset[tuple[torch.Tensor, torch.Tensor]]):
+    """Fails at the sixth sample."""
+
+    def __init__(self) -> None:
+        self.reads: list[int] = []
+
+    def __len__(self) -> int:
+        return 8
+
+    def __getitem__(self, index: int) -> tuple[torch.Tensor, torch.Tensor]:
+        self.reads.append(index)
+        if index == 5:
+            raise KeyError("sample 5 is damaged")
+        return torch.ones(3), torch.tensor(index % 2)
+
+
+def _linear(data: object, **others: object) -> Workload:
+    model = torch.nn.Linear(3, 2)
+    optimizer = torch.optim.Adam(model.parameters())
+    loss = torch.nn.functional.cross_entropy
+    return Workload(model, data, loss=loss, optimizer=optimizer, **others)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_an_error_in_the_loader_or_in_a_worker_arrives_and_leaves_nothing(workers: int) -> None:
+    loader = torch.utils.data.DataLoader(Broken(), batch_size=2, num_workers=workers)
+    work = _linear(loader)
+    with Unchanged(work), pytest.raises(KeyError, match="sample 5 is damaged"):
+        _run(work, steps=4)
+
+
+def test_the_users_persistent_workers_go_on_undisturbed() -> None:
+    """The user is in the middle of an epoch; the run has workers of its own."""
+    data = torch.utils.data.TensorDataset(torch.randn(8, 3), torch.zeros(8, dtype=torch.long))
+    loader = torch.utils.data.DataLoader(data, batch_size=2, num_workers=1, persistent_workers=True)
+    mine = iter(loader)
+    next(mine)
+    work = _linear(loader)
+    with prepare(work) as training:
+        for _ in range(6):
+            training.step(next(training.batches()))
+    assert len(list(mine)) == 3
+    mine._shutdown_workers()
+
+
+def test_flags_that_the_users_step_changes_are_put_back() -> None:
+    def step(model: torch.nn.Module, batch: list[torch.Tensor]) -> None:
+        torch.set_grad_enabled(False)
+        torch.set_num_threads(1)
+        torch.set_default_dtype(torch.float64)
+        torch.set_float32_matmul_precision("medium")
+        torch.use_deterministic_algorithms(True, warn_only=True)
+        torch.backends.cudnn.benchmark = True
+        os.environ["WORKBENCH_TEST_VARIABLE"] = "set"
+        model.train()
+        model.requires_grad_(False)
+        model.to(torch.bfloat16)
+
+    model = torch.nn.Linear(3, 2).eval()
+    work = Workload(model, [[torch.ones(1, 3)]], step=step)
+    with Unchanged(work), prepare(work) as training:
+        training.step(next(training.batches()))
+
+
+def test_keep_training_keeps_what_was_learned_and_nothing_else() -> None:
+    work = ZOO["cnn"]()
+    weights = [p.detach().clone() for p in work.model.parameters()]
+    addresses = [p.data_ptr() for p in work.model.parameters()]
+    loader_before, process_before = state_bytes(work.data), process_bytes()
+    with prepare(work, Settings(channels_last=True), keep_training=True) as training:
+        for _ in range(3):
+            training.step(next(training.batches()))
+        learned = [p.detach().clone() for p in work.model.parameters()]
+    now = list(work.model.parameters())
+    assert all(torch.equal(a, b) for a, b in zip(learned, now, strict=True))
+    pairs = zip(weights, now, strict=True)
+    assert not any(torch.equal(a, b) for a, b in pairs if a.dim() > 1)
+    assert [p.data_ptr() for p in now] == addresses
+    assert work.schedulers[0].last_epoch == 4
+    assert state_bytes(work.data) == loader_before
+    assert process_bytes() == process_before
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_an_interrupt_at_any_moment_leaves_every_byte_as_it_was(workers: int) -> None:
+    """Ten moments spread over starting, loading, training and putting back; then a run succeeds."""
+    work = ZOO["cnn"]()
+    settings = Settings(workers=workers)
+
+    def run() -> None:
+        with prepare(work, settings) as training:
+            for _ in range(10):
+                training.step(next(training.batches()))
+
+    began = time.perf_counter()
+    run()
+    whole = time.perf_counter() - began
+    before = state_bytes(*everything(work)), process_bytes()
+    for part in range(10):
+        _interrupted(run, whole * (part + 0.5) / 10)
+        after = state_bytes(*everything(work)), process_bytes()
+        for old, new in zip(before, after, strict=True):
+            assert old == new, f"interrupted at {part}/10:\n{difference(old, new)}"
+    run()
+
+
+def _interrupted(run: Callable[[], None], seconds: float) -> None:
+    """Run until a keyboard interrupt arrives, or to the end."""
+    main = threading.main_thread().ident
+    timer = threading.Timer(seconds, lambda: signal.pthread_kill(main or 0, signal.SIGINT))
+    timer.start()
+    try:
+        try:
+            run()
+        finally:
+            timer.cancel()
+            timer.join()
+            time.sleep(0.001)  # an interrupt sent just now is taken here
+    except KeyboardInterrupt:
+        pass
