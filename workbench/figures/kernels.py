@@ -31,7 +31,7 @@ def kernel_times(
     """
     if table is None or not len(table) or not table["total_ns"].sum():
         return not_measured("Kernel times", reason)
-    ranked = table.sort_values(["total_ns", "name"], ascending=[False, True], kind="stable")
+    ranked = table.sort_values("total_ns", ascending=False, kind="stable")
     total = float(ranked["total_ns"].sum())
     devices = ranked["device"].nunique()
     rows = [

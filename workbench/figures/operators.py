@@ -32,7 +32,7 @@ def operator_times(
     on_device = bool(table["device_ns"].notna().any() and table["device_ns"].fillna(0).sum())
     column = "device_ns" if on_device else "host_self_ns"
     filled = table.assign(**{column: table[column].fillna(0)})
-    ranked = filled.sort_values([column, "name"], ascending=[False, True], kind="stable")
+    ranked = filled.sort_values(column, ascending=False, kind="stable")
     ranked = ranked[ranked[column] > 0]
     total = float(ranked[column].sum())
     where = "device" if on_device else "host"

@@ -53,10 +53,10 @@ def parts_text(breakdown: Breakdown) -> str:
         bar = "█" * max(1, round(_BAR * part.ns / longest))
         share = share_text(part.ns / breakdown.total_ns)
         time = time_text(part.ns / (breakdown.steps or 1))
-        lines.append(f"  {part.label:{width}}  {bar:{_BAR}}  {share:>6}  {time:>8}")
+        lines.append(f"  {visible(part.label):{width}}  {bar:{_BAR}}  {share:>6}  {time:>8}")
     missing = _missing(breakdown)
     if missing:
-        lines.append(f"  {missing}")
+        lines.append(f"  {visible(missing)}")
     return "\n".join(lines)
 
 

@@ -89,12 +89,12 @@ def table_html(table: Table, *, caption: bool = True) -> str:
 def table_text(table: Table, *, caption: bool = True) -> str:
     """The table as aligned lines for a terminal."""
     kinds = [column.kind for column in table.columns]
-    cells = [[column.name for column in table.columns]]
+    cells = [[visible(column.name) for column in table.columns]]
     cells += [
         [_short(cell_text(v, k)) for v, k in zip(row, kinds, strict=True)] for row in table.rows
     ]
     widths = [max(len(row[i]) for row in cells) for i in range(len(kinds))]
-    lines = [table.caption] if caption else []
+    lines = [visible(table.caption)] if caption else []
     lines += [_line(row, widths, kinds) for row in cells]
     if table.left_out:
         lines.append(f"and {count_text(table.left_out)} more not listed")

@@ -1,0 +1,120 @@
+"""Text from traces and users stays text in every place where a page shows some."""
+
+import json
+from types import SimpleNamespace
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from tests.pages.hostile import NAMES, Page, shown
+from workbench.findings.finding import Finding
+from workbench.pages.charts import breakdown_chart, comparison_chart, kernels_chart
+from workbench.pages.comparison import comparison_html, comparison_text
+from workbench.pages.findings import findings_html, findings_text
+from workbench.pages.run import run_html, run_text
+from workbench.pages.runs import runs_html, runs_text
+from workbench.pages.static import StaticFigure
+from workbench.pages.table import Column, Table, table_html
+from workbench.pages.view import Breakdown, RunView
+
+pytestmark = pytest.mark.parametrize("name", NAMES)
+
+
+def _finding(name: str) -> Finding:
+    return Finding(
+        code="WB101",
+        title=name,
+        verdict="yes",
+        severity="warning",
+        evidence={name: name, "list": [name], "map": {name: name}},
+        advice=name,
+        setting={"workers": name},
+    )
+
+
+def _check(html: str, name: str, *, times: int = 1) -> None:
+    html.encode()
+    page = Page(html)
+    assert page.foreign == []
+    assert page.words.count(shown(name)) >= times
+
+
+def test_finding(name: str):
+    _check(findings_html([_finding(name)]), name, times=6)
+    findings_text([_finding(name)]).encode()
+
+
+def test_run_page(name: str):
+    view = RunView(
+        title=name,
+        verdict=name,
+        findings=(_finding(name),),
+        breakdowns=(Breakdown(label=name, parts_ns={name: 5}, total_ns=5),),
+        tables=(Table(caption=name, columns=(Column(name=name),), rows=((name,),)),),
+        measured=((name, name),),
+        trust=(name,),
+        not_measured={name: name},
+    )
+    _check(run_html(view), name, times=16)
+    run_text(view).encode()
+
+
+def test_table_cell_and_heading(name: str):
+    table = Table(caption=name, columns=(Column(name=name, kind="name"),), rows=((name,),))
+    _check(table_html(table), name, times=3)
+
+
+def test_list_of_runs(name: str):
+    entry = SimpleNamespace(
+        folder=SimpleNamespace(name=name),
+        created=name,
+        settings={name: name},
+        step_ns=None,
+        size_bytes=1,
+    )
+    entries: Any = [entry]
+    _check(runs_html(entries, where=name), name, times=3)
+    runs_text(entries, where=name).encode()
+
+
+def test_comparison(name: str):
+    differences = [SimpleNamespace(where=name, name=name, first=name, second=[name])]
+    rows = [(name, name, name)]
+    _check(comparison_html(name, (name, name), rows, differences), name, times=10)
+    comparison_text(name, rows, differences).encode()
+
+
+def _figures(name: str) -> list[StaticFigure]:
+    kernels = pd.DataFrame(
+        {
+            "device": [0],
+            "name": pd.Series([name], dtype=object),
+            "family": pd.Series([name], dtype=object),
+            "calls": [1],
+            "total_ns": [5],
+            "median_ns": [5],
+            "share": [1.0],
+            "tensor_core": [None],
+        }
+    )
+    change = SimpleNamespace(ratio=0.5, low=0.4, high=0.6, verdict="faster")
+    return [
+        kernels_chart(kernels),
+        breakdown_chart(Breakdown(label=name, parts_ns={"compute": 5}, total_ns=5)),
+        comparison_chart([5], [5], change, names_of=(name, name)),
+    ]
+
+
+def test_figure_with_its_table_and_words(name: str):
+    for figure in _figures(name):
+        html = figure._repr_mimebundle_()["text/html"]
+        _check(html, name)
+        page = Page(html)
+        assert len(page.scripts) == 2, "the data and the drawing script, nothing more"
+        assert json.loads(page.scripts[0])["data"]
+        figure.text().encode()
+
+
+def test_reason_for_an_empty_figure(name: str):
+    _check(kernels_chart(None, reason=name)._repr_mimebundle_()["text/html"], name)

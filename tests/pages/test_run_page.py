@@ -1,0 +1,134 @@
+"""The page of a Run: its order, its words, and the same in a terminal."""
+
+import pytest
+
+from tests.pages.hostile import Page
+from workbench.findings.finding import Finding, Severity, Verdict
+from workbench.pages.evidence import label, value_text
+from workbench.pages.findings import NONE, findings_html, findings_text
+from workbench.pages.run import PARTS, Section, run_html, run_text
+from workbench.pages.table import Column, Table
+from workbench.pages.view import Breakdown, RunView
+
+MS = 1_000_000
+
+
+def _finding(
+    title: str, severity: Severity = "warning", verdict: Verdict = "yes", **rest: object
+) -> Finding:
+    given = {"code": "WB101", "evidence": {"wait_us_per_step": 9120.0}, "advice": "Add workers."}
+    return Finding(title=title, severity=severity, verdict=verdict, **{**given, **rest})
+
+
+def _view() -> RunView:
+    return RunView(
+        title="demo",
+        verdict="A step takes 23.2 ms, mostly waiting.",
+        findings=tuple(_finding(f"finding {i}") for i in range(5)),
+        breakdowns=(
+            Breakdown(
+                label="GPU 0",
+                parts_ns={"compute": 60 * MS, "input": 40 * MS, "host_python": None},
+                total_ns=100 * MS,
+                steps=10,
+            ),
+        ),
+        tables=(Table(caption="Kernels", columns=(Column(name="kernel"),), rows=(("gemm",),)),),
+        measured=(("note", "batch size assumed"), ("note", "weights restored")),
+        trust=("3 launches have no kernel.",),
+        not_measured={"memory": "use Record(memory=True)"},
+    )
+
+
+@pytest.mark.parametrize("show", [lambda v: Page(run_html(v)).words, run_text])
+def test_order_is_verdict_findings_parts_details_method(show):  # noqa: ANN001
+    words = show(_view())
+    told = ["mostly waiting", "finding 0", "GPU 0, a step", "gemm", "batch size assumed"]
+    places = [words.index(text) for text in told]
+    assert places == sorted(places)
+
+
+@pytest.mark.parametrize("show", [lambda v: Page(run_html(v)).words, run_text])
+def test_every_number_is_in_words(show):  # noqa: ANN001
+    words = show(_view())
+    for text in ("60 %", "6.00 ms", "40 %", "4.00 ms", "9.12 ms", "not measured: host Python"):
+        assert text in words
+
+
+def test_notes_of_one_kind_are_all_kept():
+    words = Page(run_html(_view())).words
+    assert "batch size assumed" in words
+    assert "weights restored" in words
+
+
+def test_three_findings_are_open_and_the_rest_is_folded_away():
+    html = findings_html(_view().findings)
+    assert "2 more findings" in html
+    assert html.index("finding 2") < html.index("2 more findings") < html.index("finding 3")
+
+
+def test_idle_is_thin_and_work_is_not():
+    html = run_html(_view())
+    assert 'class="wb-part wb-idle" style="width:66.7%;background-color:#E69F00"' in html
+    assert 'class="wb-part" style="width:100.0%;background-color:#0072B2"' in html
+
+
+def test_each_part_can_be_shown_alone():
+    shown = [Section(view=_view(), name=name) for name in PARTS]
+    assert "\n\n".join(map(repr, shown)) == run_text(_view())
+    assert "mostly waiting" in shown[0]._repr_mimebundle_()["text/html"]
+
+
+def test_a_bare_run_has_no_empty_sections():
+    html = run_html(RunView(title="t", verdict="v"))
+    assert "<details>" not in html
+    assert NONE in html
+    assert run_text(RunView(title="t", verdict="v")) == f"t\nv\n\n{NONE}"
+
+
+@pytest.mark.parametrize(
+    ("severity", "verdict", "mark"),
+    [
+        ("critical", "yes", "■ critical"),
+        ("warning", "yes", "◆ warning"),
+        ("info", "yes", "○ note"),
+        ("critical", "cannot_tell", "≈ cannot tell"),
+    ],
+)
+def test_severity_is_told_by_word_and_shape(severity: Severity, verdict: Verdict, mark: str):
+    finding = _finding("x", severity, verdict)
+    assert mark in Page(findings_html([finding])).words
+    assert findings_text([finding]).startswith(mark)
+
+
+def test_gain_is_an_upper_bound_in_words():
+    finding = _finding("x", saving_ns_per_step_at_most=9.12e6, speedup_at_most=1.647)
+    assert "Gain: at most 9.12 ms a step (1.65 times as fast)." in findings_html([finding])
+    assert "gain: at most" in findings_text([finding])
+    assert "gain" not in findings_text([_finding("x")]).lower()
+
+
+def test_setting_is_shown_as_it_is_typed():
+    assert "wb.Settings(workers=2)" in findings_text([_finding("x", setting={"workers": 2})])
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "text"),
+    [
+        ("wait_us_per_step", 9120.0, "9.12 ms"),
+        ("idle_ns", 5, "5.00 ns"),
+        ("idle_share", 0.39, "39 %"),
+        ("peak_bytes", 2_000_000, "2.00 MB"),
+        ("steps", 58, "58"),
+        ("workers", None, "not measured"),
+        ("pinned", False, "no"),
+        ("codes", [], "none"),
+        ("codes", ["a", "b"], "a, b"),
+    ],
+)
+def test_evidence_carries_the_unit_that_its_name_says(name: str, value: object, text: str):
+    assert value_text(name, value) == text
+
+
+def test_the_unit_leaves_the_label():
+    assert label("wait_us_per_step") == "wait per step"
