@@ -1,0 +1,108 @@
+"""A capture while it runs: the loop's thread, its waits, and everything that must be undone."""
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, field
+from typing import Any
+
+from workbench.profiling.phases import CapturePlan
+from workbench.profiling.schedule import Schedule
+from workbench.recording.compilation import compile_counters
+from workbench.recording.garbage import GarbageProbe
+from workbench.recording.labels import Labels
+from workbench.recording.load import LoadProbe
+from workbench.recording.ownership import Ownership
+from workbench.recording.warned import WarningLog
+from workbench.settings import Record
+
+INPUT_RANGE = "workbench.input"
+
+
+@dataclass(kw_only=True)
+class Seen:
+    """What was seen of a loop beside its steps; complete when the capture has stopped."""
+
+    watches: bool = False
+    """Whether the loop takes its batches through ``watch``."""
+    loader: dict[str, Any] = field(default_factory=dict)
+    garbage_collection: dict[str, Any] | None = None
+    compilation: dict[str, Any] | None = None
+    load: dict[str, Any] | None = None
+    warnings: list[str] = field(default_factory=list)
+    labels: dict[str, str] = field(default_factory=dict)
+
+
+class Active:
+    """Everything that is switched on between entering and leaving a capture."""
+
+    def __init__(self, owner: Ownership, plan: CapturePlan, record: Record) -> None:
+        self.owner = owner
+        self.labels = Labels()
+        self.seen = Seen()
+        self._thread = threading.get_ident()
+        self._waited_ns = 0
+        self._batches = 0
+        self._compiled = compile_counters()
+        self._load = LoadProbe()
+        self._warnings = WarningLog()
+        self._garbage = GarbageProbe()
+        self._warnings.start()
+        self._garbage.start()
+        self.schedule = Schedule(plan, record, self._garbage)
+
+    def is_here(self) -> bool:
+        """Whether this is the thread that runs the loop."""
+        return threading.get_ident() == self._thread
+
+    def watched(self, loader: dict[str, Any], length: int | None) -> None:
+        """An iteration over a watched loader begins."""
+        self.seen.watches = True
+        self.seen.loader = loader or self.seen.loader
+        if self.is_here() and self.schedule.done == 0 and self._batches == 0:
+            self.schedule.fit(length)
+
+    def step(self) -> None:
+        """The loop has completed a step."""
+        from workbench.workload.interrupts import Deferred
+
+        with Deferred():
+            self.schedule.step(self._waited_ns)
+        self._waited_ns = self._batches = 0
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """The loop waits for a batch; elsewhere than on its thread nobody is kept waiting."""
+        if not self.is_here():
+            yield
+            return
+        self.schedule.guard(self._batches)
+        began = time.perf_counter_ns()
+        try:
+            with self.range(INPUT_RANGE):
+                yield
+        finally:
+            self._waited_ns += time.perf_counter_ns() - began
+            self._batches += 1
+
+    def range(self, label: str) -> AbstractContextManager[object]:
+        """A named range in the trace, where one is being recorded."""
+        if not (self.is_here() and self.schedule.is_recording):
+            return nullcontext()
+        from torch.autograd.profiler import record_function
+
+        return record_function(label)
+
+    def stop(self) -> None:
+        """Switch everything off and note what was seen."""
+        try:
+            self.schedule.stop()
+        finally:
+            self._garbage.stop()
+            self._warnings.stop()
+        self.seen.garbage_collection = self._garbage.to_json()
+        self.seen.compilation = compile_counters().since(self._compiled).to_json()
+        self.seen.load = self._load.to_json()
+        self.seen.warnings = self._warnings.found
+        self.seen.labels = self.labels.real

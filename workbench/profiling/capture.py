@@ -1,0 +1,190 @@
+"""``wb.capture``: the same measurement around a loop that exists already."""
+
+from collections.abc import Iterable
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Self, TypeVar
+
+from workbench.errors import RunError, SettingError, WorkbenchError
+from workbench.profiling.active import Active
+from workbench.profiling.phases import CapturePlan
+from workbench.profiling.results import explain_nothing, gather
+from workbench.profiling.watch import Watched, describe, known_length
+from workbench.profiling.writing import write_run
+from workbench.recording.ownership import claim
+from workbench.recording.window import warm_up
+from workbench.settings import Record
+from workbench.store.writing import check_writable
+
+if TYPE_CHECKING:
+    from workbench.run.run import Run
+
+Batch = TypeVar("Batch")
+
+_DEFAULT_RECORD = Record()
+
+
+def capture(
+    folder: str | Path | None = None,
+    *,
+    record: Record = _DEFAULT_RECORD,
+    warmup: int = 2,
+    steps: int = 10,
+) -> "Capture":
+    """Record a window of your own training loop: nothing in it is rewritten.
+
+    ::
+
+        with wb.capture("runs/mine") as cap:
+            for batch in cap.watch(loader):
+                train(batch)
+                cap.step()
+        cap.run.findings
+
+    After ``warmup`` steps a window of ``steps`` is profiled. Steps after the window are measured
+    without the profiler, for as long as the loop goes on: they are the step time of record.
+
+    Args:
+        folder: The Run's folder, ``runs/capture`` when left out. One that exists already is left
+            alone: the Run goes to a numbered one beside it, ``cap.folder`` says which.
+        record: What the profiler records beside operators and kernels.
+        warmup: Steps before the window, at least 1: the first ones carry one-time costs.
+        steps: Steps in the window; fewer when their trace would become too large.
+    """
+    return Capture(folder, record=record, warmup=warmup, steps=steps)
+
+
+class Capture:
+    """A recording around the user's own loop; made by :func:`capture`.
+
+    ``folder`` is where the Run was written, ``notes`` what should be said about it.
+    """
+
+    def __init__(
+        self,
+        folder: str | Path | None = None,
+        *,
+        record: Record = _DEFAULT_RECORD,
+        warmup: int = 2,
+        steps: int = 10,
+        gives_way: bool = False,
+    ) -> None:
+        for name, value in (("warmup", warmup), ("steps", steps)):
+            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+                raise SettingError(f"{name}={value!r} must be a whole number of at least 1.")
+        self.folder: Path | None = None
+        self.notes: list[str] = []
+        self._target = Path("runs/capture" if folder is None else folder)
+        self._plan = CapturePlan(warmup=warmup, steps=steps)
+        self._record = record
+        self._gives_way = gives_way
+        self._active: Active | None = None
+        self._used = False
+        self._problem: WorkbenchError | None = None
+        self._run: Run | None = None
+
+    def __enter__(self) -> Self:
+        if self._used:
+            raise RunError("a capture is used once: call wb.capture(...) again for another one.")
+        check_writable(self._target.parent)
+        owner = claim("wb.capture", give_way=self._abandon if self._gives_way else None)
+        self._used = True
+        warm_up()
+        self._active = Active(owner, self._plan, self._record)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._close(error)
+
+    @property
+    def run(self) -> "Run":
+        """The Run that was recorded.
+
+        Raises:
+            WorkbenchError: nothing was recorded; the message says why and what to do.
+        """
+        if self._active is not None:
+            raise RunError("the capture is still running: leave its with block first.")
+        if self._problem is not None:
+            raise self._problem
+        if self.folder is None:
+            raise RunError("nothing was captured yet: use it as `with wb.capture() as cap:`.")
+        if self._run is None:
+            from workbench.run.source import load
+
+            self._run = load(self.folder)
+        return self._run
+
+    def watch(self, loader: Iterable[Batch]) -> Watched[Batch]:
+        """The loader, with its waits measured; batches, length and attributes are its own."""
+
+        def began() -> None:
+            active = self._active
+            if active is not None:
+                active.watched(describe(loader), known_length(loader))
+
+        return Watched(loader, began=began, waiting=self._waiting)
+
+    def step(self) -> None:
+        """Mark the end of a training step: call it last in every iteration.
+
+        Raises:
+            RunError: called outside the with block, or on another thread than it was entered on.
+        """
+        active = self._active
+        if active is None:
+            raise RunError("cap.step() belongs inside the `with wb.capture() as cap:` block.")
+        if not active.is_here():
+            raise RunError(
+                "cap.step() was called on another thread than the capture was entered on: torch's "
+                "profiler records one thread. Enter the capture on the thread that runs the loop."
+            )
+        active.step()
+
+    def range(self, name: str) -> AbstractContextManager[object]:
+        """Name a part of the step, in any characters; it appears as a range in the trace."""
+        active = self._active
+        return nullcontext() if active is None else active.range(active.labels.safe(name))
+
+    def _waiting(self) -> AbstractContextManager[object]:
+        active = self._active
+        return nullcontext() if active is None else active.waiting()
+
+    def _abandon(self) -> None:
+        """Somebody else profiles: the loop that this belongs to ended without telling."""
+        self.notes.append("the loop never said that it ended: the capture was closed later")
+        self._close(None)
+
+    def _close(self, error: BaseException | None) -> None:
+        """Stop everything and keep what is complete."""
+        from workbench.workload.interrupts import Deferred
+
+        active = self._active
+        if active is None:
+            return
+        with Deferred():
+            try:
+                active.stop()
+                window, complete = active.schedule.window, active.schedule.complete
+                if window is None or not complete:
+                    self._problem = active.schedule.problem or explain_nothing(
+                        active.schedule.done, active.schedule.plan
+                    )
+                else:
+                    measured = gather(active.schedule, active.seen, error)
+                    measured.notes[:0] = self.notes
+                    self.folder = write_run(self._target, window, measured)
+                    self.notes = measured.notes
+            except WorkbenchError as problem:
+                self._problem = problem
+                if error is None:
+                    raise
+            finally:
+                active.owner.release()
+                self._active = None

@@ -1,0 +1,29 @@
+"""Out of memory is a moment that is handled: named as what it is, with everything put back."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+_REMEDY = (
+    "wb.profile put everything back. Try Settings(batch_size=...) smaller, "
+    "Settings(accumulation=...), or a lower precision."
+)
+
+
+@contextmanager
+def explain_out_of_memory() -> Iterator[None]:
+    """Add the remedy to an out-of-memory error, and let the error through."""
+    try:
+        yield
+    except (MemoryError, RuntimeError) as error:
+        if _is_out_of_memory(error):
+            error.add_note(_REMEDY)
+        raise
+
+
+def _is_out_of_memory(error: BaseException) -> bool:
+    import torch
+
+    if isinstance(error, MemoryError | torch.OutOfMemoryError):
+        return True
+    text = str(error)
+    return "can't allocate memory" in text or "out of memory" in text

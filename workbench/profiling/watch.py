@@ -1,0 +1,70 @@
+"""Pass a loader through untouched, and measure how long the loop waits for each batch."""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
+from typing import Any, Generic, TypeVar
+
+Batch = TypeVar("Batch")
+
+
+class Watched(Generic[Batch]):
+    """The loader as it is (same batches, length and attributes), with its waits measured.
+
+    Args:
+        loader: Any iterable.
+        began: Called when an iteration begins, before the loader's own start.
+        waiting: Gives the context in which the loop waits; the loader's start is waiting too.
+    """
+
+    def __init__(
+        self,
+        loader: Iterable[Batch],
+        *,
+        began: Callable[[], None],
+        waiting: Callable[[], AbstractContextManager[object]],
+    ) -> None:
+        self._loader = loader
+        self._began = began
+        self._waiting = waiting
+
+    def __iter__(self) -> Iterator[Batch]:
+        self._began()
+        with self._waiting():
+            iterator = iter(self._loader)
+        while True:
+            with self._waiting():
+                try:
+                    batch = next(iterator)
+                except StopIteration:
+                    return
+            yield batch
+            del batch  # or it would live on while the next one is made
+
+    def __len__(self) -> int:
+        return len(self._loader)  # type: ignore[arg-type]
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._loader, name)
+
+
+def known_length(loader: object) -> int | None:
+    """Iterations of one pass, where the loader tells."""
+    try:
+        return len(loader)  # type: ignore[arg-type]
+    except (TypeError, NotImplementedError):
+        return None
+
+
+def describe(loader: object) -> dict[str, Any]:
+    """What a torch DataLoader, or something like it, says about itself."""
+    found = {name: getattr(loader, there, None) for name, there in _SAID.items()}
+    return {name: value for name, value in found.items() if isinstance(value, int)}
+
+
+_SAID = {
+    "batch_size": "batch_size",
+    "workers": "num_workers",
+    "prefetch_factor": "prefetch_factor",
+    "pin_memory": "pin_memory",
+    "persistent_workers": "persistent_workers",
+}

@@ -1,0 +1,101 @@
+"""The measured parts of a profile: warm-up, blocks without the profiler, the profiled window."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from workbench.recording.clock import HostClock, step_clock
+from workbench.recording.garbage import GarbageProbe
+from workbench.recording.loop import Loop
+from workbench.recording.window import Window
+
+WARMUP_LEAST = 5
+WARMUP_MOST = 50
+STEADY = 3
+"""Warm-up has ended when this many steps in a row belong to the steady state."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Block:
+    """Step times and the waits for input inside them, in nanoseconds."""
+
+    step_ns: list[int]
+    input_ns: list[int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bench:
+    """Measures parts of one loop, on the device that it runs on.
+
+    A pause lets workers fill their queue and the device run empty. ``lead`` steps that nobody
+    counts bring both back to the steady state; they come before every part but warm-up.
+    """
+
+    loop: Loop
+    device: Any
+    garbage: GarbageProbe
+    lead: int
+
+    def warm_up(self) -> Block:
+        """Steps until the change test calls the last ones steady; each is waited for."""
+        from workbench.statistics.warmup import warmup_length
+
+        clock, waits, times = HostClock(), list[int](), list[int]()
+        self.loop.synchronize()
+        clock.start()
+        while len(times) < WARMUP_MOST:
+            waits.append(self.loop.step())
+            self.loop.synchronize()
+            clock.step()
+            (times,) = clock.durations_ns()
+            if len(times) >= WARMUP_LEAST and warmup_length(times) <= len(times) - STEADY:
+                break
+        return Block(step_ns=times, input_ns=waits)
+
+    def block(self, count: int) -> Block:
+        """``count`` steps without the profiler."""
+        for _ in range(self.lead):
+            self.loop.step()
+        clock, waits = step_clock(self.device), list[int]()
+        self.garbage.counting = True
+        clock.start()
+        for _ in range(count):
+            waits.append(self.loop.step())
+            clock.step()
+        self.garbage.counting = False
+        (times,) = clock.durations_ns()
+        return Block(step_ns=times, input_ns=waits)
+
+    def pilot(self, window: Window) -> int | None:
+        """Profile one step; its trace's size in bytes, or ``None`` when ours had to give way."""
+        window.prepare()
+        window.start()
+        try:
+            window.begin_step(self.loop.steps)
+            self.loop.step()
+            self.loop.synchronize()
+            window.end_step()
+        finally:
+            window.stop()
+        return None if window.gave_way else window.measure()
+
+    def profile(self, window: Window, count: int) -> list[int]:
+        """``count`` marked steps under the profiler; returns their times."""
+        window.prepare()
+        clock = step_clock(self.device)
+        try:
+            for _ in range(self.lead):
+                self.loop.step()
+            self.loop.synchronize()  # so that no work of an earlier step falls into the window
+            window.start()
+            self.garbage.marking = True
+            clock.start()
+            for _ in range(count):
+                window.begin_step(self.loop.steps)
+                self.loop.step()
+                window.end_step()
+                clock.step()
+        finally:
+            self.garbage.marking = False
+            window.stop()
+        (times,) = clock.durations_ns()
+        return times

@@ -1,0 +1,101 @@
+"""One profiler at a time in this process, and never one inside the user's own.
+
+Two profilers in two threads crash torch (2.13); one inside another leaves the outer one empty or
+crashes it, also when the outer one only waits in the warm-up of its schedule.
+"""
+
+import gc
+import threading
+import weakref
+from collections.abc import Callable
+
+from workbench.errors import ProfilerBusyError
+
+_MUTEX = threading.Lock()
+_holders: list[weakref.ref["Ownership"]] = []
+
+
+class Ownership:
+    """The right to drive torch's profiler; it ends with ``release`` or when it is forgotten."""
+
+    def __init__(self, what: str, give_way: Callable[[], None] | None) -> None:
+        self.what = what
+        self.thread = threading.current_thread().name
+        self.give_way = give_way
+
+    def release(self) -> None:
+        """Let others profile; doing it twice is fine."""
+        with _MUTEX:
+            _holders[:] = [one for one in _holders if one() not in (None, self)]
+
+
+def claim(what: str, *, give_way: Callable[[], None] | None = None) -> Ownership:
+    """Take the process-wide right to profile.
+
+    Args:
+        what: Who asks, as the user wrote it, such as ``wb.profile``.
+        give_way: Ends the holder when somebody else asks later: for captures opened by a trainer's
+            callback, which nobody closes when the trainer fails.
+
+    Raises:
+        ProfilerBusyError: a capture or profile of ours, or a torch profiler, is active.
+    """
+    holder = _holder()
+    if holder is not None and holder.give_way is not None:
+        holder.give_way()
+        holder.release()
+    refuse_foreign_profiler()
+    mine = Ownership(what, give_way)
+    with _MUTEX:
+        other = _holder()
+        if other is None:
+            _holders[:] = [weakref.ref(mine)]
+            return mine
+    raise ProfilerBusyError(
+        f"{other.what} is already running in this process (thread {other.thread!r}), and torch can "
+        f"record only once at a time: wait until it has ended, then start {what} again."
+    )
+
+
+def refuse_foreign_profiler() -> None:
+    """Refuse when a torch profiler that is not ours is active anywhere in this process.
+
+    Raises:
+        ProfilerBusyError: telling how to stop it and what to do with its trace.
+    """
+    from torch._C._autograd import _profiler_enabled
+    from torch.autograd import profiler
+
+    if profiler._is_profiler_enabled or _profiler_enabled():
+        raise ProfilerBusyError(_foreign("a torch profiler is already recording"))
+    if _scheduled_profiler_waits():
+        raise ProfilerBusyError(_foreign("a torch profiler with a schedule is waiting to record"))
+
+
+def _foreign(what: str) -> str:
+    return (
+        f"{what} in this process, and a second one would empty it. Stop it first (leave its with "
+        "block, or call its stop()). Or keep it: export its trace with "
+        "export_chrome_trace('trace.json') and look at it with wb.open('trace.json')."
+    )
+
+
+def _holder() -> Ownership | None:
+    return _holders[0]() if _holders else None
+
+
+def _scheduled_profiler_waits() -> bool:
+    """Whether a scheduled torch profiler was entered but does not record yet.
+
+    torch offers no question for it. Its step counter tells that one may exist; only then are the
+    objects looked through.
+    """
+    from torch.autograd import profiler
+    from torch.profiler import profile
+
+    if "ProfilerStep" not in getattr(profiler.KinetoStepTracker, "_step_dict", {}):
+        return False
+    return any(
+        issubclass(type(thing), profile) and getattr(thing, "step_rec_fn", None) is not None
+        for thing in gc.get_objects()
+    )

@@ -1,0 +1,204 @@
+"""The profiled window: torch.profiler started, marked, stopped and exported without surprises.
+
+We mark the steps ourselves instead of giving torch a schedule: the window can then end after any
+step, torch has nothing to warn about between cycles, and nothing is post-processed in Python.
+"""
+
+import json
+import shutil
+import sys
+import tempfile
+import threading
+import warnings
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from enum import Enum
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from workbench.errors import ProfilerBusyError, RunError
+from workbench.recording.devices import activities
+from workbench.recording.ownership import refuse_foreign_profiler
+from workbench.recording.quiet import quiet_kineto
+from workbench.settings import Record
+
+
+class State(Enum):
+    """Where a window is in its life; it never goes back."""
+
+    NEW = 0
+    PREPARED = 1
+    RECORDING = 2
+    STOPPED = 3
+    EXPORTED = 4
+
+
+class Window:
+    """One recording of torch.profiler; every call must come from the thread that made it.
+
+    When the user's own code starts a torch profiler inside the window, ours ends there and gives
+    way: theirs must never come out empty, and two at once crash torch.
+    """
+
+    def __init__(self, record: Record, device_type: str | None) -> None:
+        self.state = State.NEW
+        self.gave_way = False
+        """Whether a profiler of the user's took over."""
+        self.messages: list[str] = []
+        """Warnings and errors of Kineto, such as missing permission."""
+        self._record = record
+        self._device_type = device_type
+        self._thread = threading.get_ident()
+        self._profiler: Any = None
+        self._step: Any = None
+        self._number: int | None = None
+        self._hooks: dict[str, Any] = {}
+
+    def prepare(self) -> None:
+        """Set the profiler up; on a device one step may pass before ``start`` to settle it."""
+        from torch.profiler.profiler import _KinetoProfile
+
+        refuse_foreign_profiler()
+        self._profiler = _KinetoProfile(
+            activities=activities(self._device_type),
+            record_shapes=self._record.shapes,
+            profile_memory=self._record.memory,
+            with_stack=self._record.stacks,
+            with_modules=self._record.modules,
+        )
+        self._quietly(self._profiler.prepare_trace)
+        self.state = State.PREPARED
+        self._watch_for_others()
+
+    def start(self) -> None:
+        """Begin to record."""
+        if self.state is not State.PREPARED:
+            return  # it gave way
+        self._unwatch()
+        self._quietly(self._profiler.start_trace)
+        self.state = State.RECORDING
+        self._watch_for_others()
+
+    def begin_step(self, number: int) -> None:
+        """The step ``number`` begins; what comes before it belongs to no step."""
+        if self.state is State.RECORDING:
+            from torch.autograd.profiler import record_function
+
+            self._step, self._number = record_function(f"ProfilerStep#{number}"), number
+            self._step.__enter__()
+
+    def end_step(self) -> None:
+        """The step is complete."""
+        if self._step is not None:
+            self._step.__exit__(None, None, None)
+            self._step = self._number = None
+
+    def stop(self) -> None:
+        """End the recording; a step that is still open is marked as partial. May be repeated."""
+        if self.state not in (State.PREPARED, State.RECORDING):
+            return
+        self._unwatch()
+        if self.state is State.PREPARED:
+            self._quietly(self._profiler.start_trace)
+        step, self._step = self._step, None
+        if step is not None:
+            partial = json.dumps({"partial_step": self._number})
+            self._profiler.add_metadata_json("workbench", partial)
+        self._quietly(self._profiler.stop_trace)
+        if step is not None:
+            step.__exit__(None, None, None)  # only now: the trace then says "finished": false
+        self.state = State.STOPPED
+
+    def export(self, path: Path) -> int:
+        """Write the trace, compressed, and return its size before compression. Once only.
+
+        Kineto writes the place of its file into the trace, so it goes through a temporary folder:
+        nobody's folders need be told.
+        """
+        with self._exported() as raw:
+            igzip: Any = import_module("isal.igzip")
+            with raw.open("rb") as source, igzip.open(path, "wb") as target:
+                shutil.copyfileobj(source, target, 1 << 20)
+            return raw.stat().st_size
+
+    def measure(self) -> int:
+        """Size of the trace in bytes, without keeping it."""
+        with self._exported() as raw:
+            return raw.stat().st_size
+
+    @contextmanager
+    def _exported(self) -> Iterator[Path]:
+        if self.state is not State.STOPPED:
+            raise RunError("there is no recording to export: it was not stopped, or is exported.")
+        profiler, self._profiler = self._profiler, None
+        self.state = State.EXPORTED
+        with tempfile.TemporaryDirectory(prefix="workbench-") as folder:
+            raw = Path(folder) / "trace.json"
+            self._quietly(partial(profiler.export_chrome_trace, str(raw)))
+            if not raw.is_file():
+                raise RunError(f"torch could not write its trace to {raw}: is that disk full?")
+            yield raw
+
+    def _quietly(self, call: Callable[[], object]) -> None:
+        """Run torch's code without its noise, and whatever a user's filter makes of warnings."""
+        with quiet_kineto() as messages, warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            call()
+        self.messages += messages
+
+    def _watch_for_others(self) -> None:
+        from torch.autograd import profiler
+
+        for name in _STARTS:
+            if hasattr(profiler, name):
+                self._hooks[name] = getattr(profiler, name)
+                setattr(profiler, name, self._giving_way(name))
+
+    def _unwatch(self) -> None:
+        from torch.autograd import profiler
+
+        for name, function in self._hooks.items():
+            setattr(profiler, name, function)
+        self._hooks = {}
+
+    def _giving_way(self, name: str) -> Callable[..., Any]:
+        real, recording = self._hooks[name], weakref.ref(self)
+
+        def start(*args: Any, **kwargs: Any) -> Any:
+            window = recording()
+            if window is not None:
+                window._give_way()
+            return real(*args, **kwargs)
+
+        return start
+
+    def _give_way(self) -> None:
+        if threading.get_ident() != self._thread:
+            raise ProfilerBusyError(
+                "workbench is recording in another thread of this process, and two profilers at "
+                "once crash torch: start yours when the recording has ended."
+            )
+        self.gave_way = True
+        self.stop()
+
+    def __del__(self) -> None:
+        """A window that was forgotten must not record for ever."""
+        if not sys.is_finalizing() and threading.get_ident() == self._thread:
+            self.stop()
+
+
+_STARTS = ("_prepare_profiler", "_run_on_profiler_start")
+"""What every torch profiler (scheduled, legacy, NVTX) calls before it starts."""
+
+
+def warm_up() -> None:
+    """Import what the first profiler of a process needs (1 to 3 s) before anything is timed."""
+    import torch
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if hasattr(torch, "_inductor"):
+            import torch._inductor.config
