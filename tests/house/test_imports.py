@@ -112,7 +112,7 @@ def test_a_name_that_needs_torch_says_how_to_get_it():
     code = BLOCK.format(blocked={"torch"}) + (
         "import workbench as wb\n"
         "from workbench.errors import MissingExtraError\n"
-        "try:\n    wb.profile\nexcept MissingExtraError as error:\n    print(error)\n"
+        "try:\n    wb.Workload\nexcept MissingExtraError as error:\n    print(error)\n"
     )
 
     assert 'pip install "torch-workbench[torch]"' in run_python(code)

@@ -11,7 +11,7 @@ from tests.system import NEEDS
 
 LIMIT_BYTES = 1_000_000
 # Folders that only somebody's own machine has; every machine has /dev, /proc, /tmp and /usr.
-MACHINE_PATH = re.compile(r"(?<![\w.])/(?:home|Users|root|work|mnt|workspace)/\w")
+MACHINE_PATH = re.compile(r"(?<![\w.])/(?:home|Users|root|work|mnt|workspace)/[\w.]")
 SHOWN_PATHS = {"tests/house/test_repository.py"}
 
 
