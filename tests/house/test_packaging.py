@@ -113,8 +113,8 @@ def test_an_editable_install_imports_the_folder_beside_the_package(tmp_path: Pat
     # The interpreter runs without its site folder, where the project is installed already.
     question = f"""
 import sys, site
-sys.path.append({sysconfig.get_path("purelib")!r})
 site.addsitedir({str(site)!r})
+sys.path.append({sysconfig.get_path("purelib")!r})
 import importlib.resources, workbench.widgets
 print(workbench.widgets.__file__)
 print(importlib.resources.files("workbench") / "_notebooks")
