@@ -14,7 +14,6 @@ from typing import Any
 
 import msgspec
 
-import workbench
 from workbench.errors import ReportError, TimeLimitError
 
 POLL_S = 0.1
@@ -125,7 +124,7 @@ def _environment(folder: Path) -> dict[str, str]:
     for name in ("IPYTHONDIR", "JUPYTER_RUNTIME_DIR", "JUPYTER_CONFIG_DIR"):
         env[name] = str(folder / name.lower())
     env["PYDEVD_DISABLE_FILE_VALIDATION"] = "1"
-    ours = Path(workbench.__file__).parent.parent
+    ours = Path(__file__).parents[2]
     if str(ours) not in [*site.getsitepackages(), site.getusersitepackages()]:
         env["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ours), env.get("PYTHONPATH")]))
     return env
