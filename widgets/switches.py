@@ -33,7 +33,7 @@ class Switches(anywidget.AnyWidget):
 
     _esm = _HERE / "switches.js"
     _css = _HERE / "switches.css"
-    _controls = traitlets.List().tag(sync=True)
+    _controls: traitlets.List[Any] = traitlets.List().tag(sync=True)
     _state = traitlets.Dict().tag(sync=True)
 
     def __init__(
@@ -104,7 +104,7 @@ class Switches(anywidget.AnyWidget):
 
     def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         """The widget where there is a kernel, and a table where there is none."""
-        data, metadata = super()._repr_mimebundle_(**kwargs)
+        data, metadata = super()._repr_mimebundle_(**kwargs) or ({}, {})
         return {**data, "text/plain": repr(self), "text/html": self._table()}, metadata
 
     def _table(self) -> str:
