@@ -51,9 +51,10 @@ def loop_lane(trace: Trace, steps: Steps | None) -> int | None:
     rows = _operators(trace)
     if not len(rows):
         return None
-    lanes = np.unique(events.lane[rows])
-    time = [total(_spans(trace, rows[events.lane[rows] == lane])) for lane in lanes]
-    return int(lanes[int(np.argmax(time))])
+    rows = rows[np.argsort(events.lane[rows], kind="stable")]
+    threads = np.split(rows, np.flatnonzero(np.diff(events.lane[rows])) + 1)
+    busiest = max(threads, key=lambda mine: total(_spans(trace, mine)))
+    return int(events.lane[busiest[0]])
 
 
 def host_breakdown(trace: Trace, range: Range, steps: Steps | None) -> dict[str, int | None]:  # noqa: A002

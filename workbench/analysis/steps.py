@@ -13,12 +13,15 @@ from numpy.typing import NDArray
 
 from workbench.analysis.devices import device_indices, work_rows
 from workbench.analysis.launches import Launches
-from workbench.analysis.missing_kernels import launches_without_kernel
+from workbench.analysis.missing_kernels import launch_calls, launches_without_kernel
 from workbench.trace.table import DEVICE_WORK, Kind, Trace
 
 STEP_NAME = re.compile(r"ProfilerStep\s*#\s*(\d+)$")
 CUT_BELOW = 0.5
 """A last step with less than this share of the work of the least of the others is a torso."""
+
+NOTHING = np.int64(-(2**62))
+"""The completion of a step that launched no work on a device."""
 
 Times = NDArray[np.int64]
 _NEVER_A_STEP = (*DEVICE_WORK, Kind.DEVICE_ANNOTATION, Kind.PYTHON)
@@ -130,12 +133,12 @@ def _lacks_what_others_have(trace: Trace, rows: NDArray[np.intp], start: Times, 
     """Whether the last step lacks most names of every other step, or their optimizer's step."""
     index = np.searchsorted(start, trace.events.ts[rows], "right") - 1
     held = (index >= 0) & (trace.events.ts[rows] < end[np.maximum(index, 0)])
-    pairs = np.unique(
-        np.stack((trace.events.name[rows[held]].astype(np.int64), index[held])), axis=1
-    )
-    names, count = np.unique(pairs[0][pairs[1] < len(start) - 1], return_counts=True)
-    common = names[count == len(start) - 1]
-    missing = np.setdiff1d(common, pairs[0][pairs[1] == len(start) - 1])
+    last = len(start) - 1
+    pairs = np.unique(trace.events.name[rows[held]].astype(np.int64) * len(start) + index[held])
+    of_name, of_step = np.divmod(pairs, len(start))
+    names, count = np.unique(of_name[of_step < last], return_counts=True)
+    common = names[count == last]
+    missing = np.setdiff1d(common, of_name[of_step == last])
     if len(missing) > (1 - CUT_BELOW) * len(common):
         return True
     return len(start) > 2 and any(
@@ -151,13 +154,14 @@ def _count_inside(at: Times, start: Times, end: Times) -> NDArray[np.int64]:
 
 def _step_times(trace: Trace, launches: Launches, start: Times, end: Times) -> Times:
     devices = device_indices(trace)
-    if not devices and not _has_launches(trace):
+    if not devices and not len(launch_calls(trace)):
         return (end - start).astype(np.int64)
-    done = np.full(len(start), np.iinfo(np.int64).min)
+    done = np.full(len(start), NOTHING)
     for device in devices:
-        offset = launches.clock_offset[device]
-        np.maximum(done, completions(trace, launches, device, start, end) + offset, out=done)
-    recorded = done > np.iinfo(np.int64).min // 2
+        own = completions(trace, launches, device, start, end)
+        host = np.where(own > NOTHING, own + launches.clock_offset[device], NOTHING)
+        np.maximum(done, host, out=done)
+    recorded = done > NOTHING
     if not recorded.any():
         return np.empty(0, np.int64)
     # A step that launched nothing is complete when the host is, and never before the last one.
@@ -168,9 +172,9 @@ def _step_times(trace: Trace, launches: Launches, start: Times, end: Times) -> T
 def completions(trace: Trace, launches: Launches, device: int, start: Times, end: Times) -> Times:
     """Per host range, the last end of the work launched in it, on the device's own clock.
 
-    A very small number (below -2**62) stands where nothing was launched.
+    ``NOTHING`` stands where nothing was launched.
     """
-    done = np.full(len(start), np.iinfo(np.int64).min // 2)
+    done = np.full(len(start), NOTHING)
     rows = work_rows(trace, device)
     rows = rows[launches.launch[rows] >= 0]
     if not len(rows) or not len(start):
@@ -180,10 +184,6 @@ def completions(trace: Trace, launches: Launches, device: int, start: Times, end
     inside = (index >= 0) & (called < end[np.maximum(index, 0)])
     np.maximum.at(done, index[inside], trace.events.end[rows[inside]])
     return done
-
-
-def _has_launches(trace: Trace) -> bool:
-    return len(trace.events.rows(Kind.RUNTIME, Kind.DRIVER)) > 0
 
 
 def _warmup(time: Times) -> int:
