@@ -35,8 +35,8 @@ def test_a_healthy_trace_has_nothing_to_say() -> None:
     assert trust(healthy()) == Trust(ok=True, violations=())
 
 
-def test_an_empty_trace_breaks_nothing() -> None:
-    assert trust(Kineto()) == Trust(ok=True, violations=())
+def test_an_empty_trace_breaks_nothing_and_says_that_it_is_empty() -> None:
+    assert codes(Kineto()) == ["no_events"]
 
 
 def test_launches_without_any_device_record_are_not_an_idle_device() -> None:

@@ -4,7 +4,21 @@ Names are compared in lower case. Sources: Kineto's ``ActivityType`` names (libk
 names of torch 1.8 to 1.11, and the traces of torch_mlu, MTIA, Ascend, Gaudi and XPU builds.
 """
 
+from enum import IntEnum
+
 from workbench.trace.table import Kind
+
+
+class Group(IntEnum):
+    """Which arguments records of a category carry; see ``arguments.PLAN``."""
+
+    PYTHON = 0
+    HOST = 1
+    CALL = 2
+    DEVICE = 3
+    ANY = 4
+    """Unknown or older than torch 1.12: look for every argument under every spelling."""
+
 
 KINDS: dict[str, Kind] = {
     # host
@@ -58,18 +72,28 @@ KINDS: dict[str, Kind] = {
     "collective_comm": Kind.KERNEL,
 }
 
-_MTIA_DEVICE = ("mtia_ccp_events", "mtia_workloadd", "mtia_insight")
+BY_NAME = ("mtia_ccp_events",)
+"""Categories that mix kernels and copies: the name and the stream decide."""
+
+KINDS_BY_PROCESS: dict[str, Kind] = {
+    "CPU functions": Kind.OPERATOR,
+    "CUDA functions": Kind.KERNEL,
+    "Ascend Hardware": Kind.KERNEL,
+}
+"""What records without a known category are, by the name (or pid) of their process: the exporter
+of torch before 1.8, and Ascend's msprof."""
 
 
-def kind_of(category: str, name: str, *, on_stream: bool) -> Kind:
-    """The common meaning of a file's category; only MTIA needs more than the category.
+_GROUPS = {
+    Kind.PYTHON: Group.PYTHON,
+    Kind.OPERATOR: Group.HOST,
+    Kind.ANNOTATION: Group.HOST,
+    Kind.RUNTIME: Group.CALL,
+    Kind.DRIVER: Group.CALL,
+}
 
-    MTIA writes kernels and copies into one category: records on a stream are work of the device,
-    and DMA requests among them are copies.
-    """
-    low = category.lower()
-    if low in _MTIA_DEVICE:
-        if not on_stream:
-            return Kind.OTHER
-        return Kind.MEMCPY if name.lower().startswith("dma_request") else Kind.KERNEL
-    return KINDS.get(low, Kind.OTHER)
+
+def group_of(category: str) -> Group:
+    """Which arguments to look for, by the exact name that torch gives the category today."""
+    kind = KINDS.get(category)
+    return Group.ANY if kind is None else _GROUPS.get(kind, Group.DEVICE)

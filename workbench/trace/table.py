@@ -35,9 +35,17 @@ DEVICE_WORK = (Kind.KERNEL, Kind.MEMCPY, Kind.MEMSET)
 """The kinds that are work on a device; annotations mirrored to the device are not."""
 
 
+_NONE32 = np.empty(0, np.int32)
+_NONE64 = np.empty(0, np.int64)
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Events:
-    """Duration events (phase X, and B/E pairs joined), sorted by start, longer first on ties."""
+    """Duration events (phase X, and B/E pairs joined), sorted by start, longer first on ties.
+
+    ``device`` and ``stream`` are those of device records; host records have -1. A column that the
+    trace does not hold is a read-only constant that takes no memory.
+    """
 
     ts: NDArray[np.int64]
     dur: NDArray[np.int64]
@@ -54,8 +62,23 @@ class Events:
     python_parent: NDArray[np.int64]
     shapes: NDArray[np.int32]
     bytes: NDArray[np.int64]
+    forward_thread: NDArray[np.int64] = field(default_factory=lambda: _NONE64)
+    """``Fwd thread id`` of backward operators, beside ``sequence``."""
+    python_module: NDArray[np.int32] = field(default_factory=lambda: _NONE32)
+    """``Python module id``: which instance of the module class that the name tells."""
+    types: NDArray[np.int32] = field(default_factory=lambda: _NONE32)
+    """Code into ``Trace.types``."""
+    strides: NDArray[np.int32] = field(default_factory=lambda: _NONE32)
+    """Code into ``Trace.strides``."""
+    stack: NDArray[np.int32] = field(default_factory=lambda: _NONE32)
+    """Code into ``Trace.stacks`` (``Call stack`` of torch before 2.0)."""
 
     def __post_init__(self) -> None:
+        for column in fields(self):
+            values = getattr(self, column.name)
+            if values is _NONE32 or values is _NONE64:
+                absent = np.broadcast_to(values.dtype.type(-1), len(self.ts))
+                object.__setattr__(self, column.name, absent)
         lengths = {len(getattr(self, column.name)) for column in fields(self)}
         if len(lengths) > 1:
             raise ValueError(f"columns of different lengths: {sorted(lengths)}")
@@ -89,7 +112,7 @@ class Device:
 
     index: int
     type: str
-    """One of cuda, hip, xpu, mtia, mlu, npu, hpu, tpu, cpu; ``cuda`` when nothing says otherwise."""
+    """One of cuda, hip, xpu, mtia, mlu, npu, hpu, tpu, cpu; ``cuda`` where nothing says it."""
     name: str = ""
     arch: str = ""
     memory_bytes: int | None = None
@@ -132,6 +155,68 @@ class MemoryEvents:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
+class LaunchConfigurations:
+    """How kernels were launched: one line for each row of ``Events`` that tells it."""
+
+    row: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+    """Row of the kernel in ``Events``, rising."""
+    grid: NDArray[np.int32] = field(default_factory=lambda: np.empty((0, 3), np.int32))
+    block: NDArray[np.int32] = field(default_factory=lambda: np.empty((0, 3), np.int32))
+    registers: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
+    """Registers per thread."""
+    shared_memory: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
+    """Bytes of shared memory per block."""
+    occupancy: NDArray[np.float32] = field(default_factory=lambda: np.empty(0, np.float32))
+    """Estimated achieved occupancy in percent."""
+    blocks_per_sm: NDArray[np.float32] = field(default_factory=lambda: np.empty(0, np.float32))
+    warps_per_sm: NDArray[np.float32] = field(default_factory=lambda: np.empty(0, np.float32))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Collective:
+    """What the trace tells about one communication record, host or device."""
+
+    row: int
+    """Row in ``Events``."""
+    name: str
+    group: str = ""
+    description: str = ""
+    """Description of the process group."""
+    group_size: int | None = None
+    ranks: str = ""
+    """Ranks of the group, as the trace writes them."""
+    dtype: str = ""
+    in_elements: int | None = None
+    out_elements: int | None = None
+    sequence: int | None = None
+    rank: int | None = None
+    source: int | None = None
+    destination: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Instants:
+    """Moments without a length (phase i), other than ``[memory]``."""
+
+    ts: NDArray[np.int64] = field(default_factory=lambda: _NONE64)
+    name: NDArray[np.int32] = field(default_factory=lambda: _NONE32)
+    category: NDArray[np.int16] = field(default_factory=lambda: np.empty(0, np.int16))
+    lane: NDArray[np.int32] = field(default_factory=lambda: _NONE32)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Counters:
+    """Values over time (phase C); ``series`` is a code into ``names``."""
+
+    ts: NDArray[np.int64] = field(default_factory=lambda: _NONE64)
+    series: NDArray[np.int32] = field(default_factory=lambda: _NONE32)
+    value: NDArray[np.float64] = field(default_factory=lambda: np.empty(0, np.float64))
+    lane: NDArray[np.int32] = field(default_factory=lambda: _NONE32)
+    names: tuple[str, ...] = ()
+    """``counter`` or ``counter: series`` where one counter has several series."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Trace:
     """One trace file as columns."""
 
@@ -142,6 +227,7 @@ class Trace:
     categories: tuple[str, ...]
     """The file's own category names; ``Events.kind`` is their common meaning."""
     shapes: tuple[str, ...]
+    """Input dimensions of operators as compact JSON, such as ``[[64,3,224,224],[]]``."""
     lanes: tuple[Lane, ...]
     flows: Flows
     memory: MemoryEvents
@@ -154,8 +240,14 @@ class Trace:
     """Small header entries, as found (deviceProperties, distributedInfo, with_stack, …)."""
     violations: tuple[Violation, ...] = ()
     """What reading itself had to repair, cut or leave out."""
+    types: tuple[str, ...] = ()
+    strides: tuple[str, ...] = ()
+    stacks: tuple[str, ...] = ()
+    launch_configurations: LaunchConfigurations = field(default_factory=LaunchConfigurations)
+    collectives: tuple[Collective, ...] = ()
+    instants: Instants = field(default_factory=Instants)
+    counters: Counters = field(default_factory=Counters)
 
     def name_codes(self, predicate: Callable[[str], bool]) -> NDArray[np.int32]:
         """Codes of the names for which ``predicate(name)`` is true."""
         return np.array([i for i, name in enumerate(self.names) if predicate(name)], dtype=np.int32)
-

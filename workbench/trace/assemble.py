@@ -1,0 +1,178 @@
+"""Growing columns become one finished trace: joined, cleaned of impossible times, sorted."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workbench.trace import header as heads
+from workbench.trace.clean_times import keep_possible
+from workbench.trace.gather import Gatherer
+from workbench.trace.join import join_marks
+from workbench.trace.kinds import kinds
+from workbench.trace.notes import Notes
+from workbench.trace.stamps import INVALID
+from workbench.trace.table import (
+    DEVICE_WORK,
+    Collective,
+    Counters,
+    Events,
+    Flows,
+    Instants,
+    Lane,
+    LaunchConfigurations,
+    MemoryEvents,
+    Trace,
+)
+
+_EPOCH_NS = 10**18
+"""Stamps behind September 2001 are Unix time, earlier ones count from an unknown moment."""
+
+
+def assemble(source: str, gathered: Gatherer, header: Mapping[str, Any], notes: Notes) -> Trace:
+    """Finish the columns; the gatherer is empty afterwards."""
+    rows = gathered.rows
+    categories = tuple(gathered.categories)
+    lanes = _lanes(gathered)
+    columns = gathered.durations
+    ts, dur = columns["ts"].take(), columns["dur"].take()
+    unmatched = join_marks(gathered.marks, dur, notes)
+    kind = kinds(gathered, lanes)
+    keep = keep_possible(ts, dur, unmatched, kind, notes)
+    order = _order(ts, dur, keep)
+    first = int(ts[order[0]]) if len(order) else _first_of(gathered)
+    base = heads.base_time(header)
+    events = _events(gathered, {"ts": ts[order], "dur": dur[order], "kind": kind[order]}, order)
+    np.subtract(events.ts, first, out=events.ts)
+    used = {int(device) for device in np.unique(events.device[events.rows(*DEVICE_WORK)])}
+    default = heads.vendor(header, categories, {lane.process for lane in lanes})
+    rank, world = heads.rank_and_world(header, source)
+    position = np.full(rows, -1)
+    position[order] = np.arange(len(order))
+    arguments = gathered.arguments
+    return Trace(
+        source=source,
+        events=events,
+        names=tuple(gathered.names),
+        categories=categories,
+        shapes=arguments.codes["shapes"].texts(),
+        types=arguments.codes["types"].texts(),
+        strides=arguments.codes["strides"].texts(),
+        stacks=tuple(arguments.stacks),
+        lanes=lanes,
+        flows=Flows(**_at(gathered.flows, first)),
+        memory=MemoryEvents(**_at(gathered.memory, first)),
+        instants=Instants(**_at(gathered.instants, first)),
+        counters=Counters(**_at(gathered.counters, first), names=tuple(gathered.series)),
+        launch_configurations=_launches(gathered, position),
+        collectives=_collectives(gathered, position),
+        devices=heads.devices(header, used - {-1}, default),
+        base_ns=first if first > _EPOCH_NS else base + first if base is not None else None,
+        rank=rank,
+        world_size=world,
+        header=dict(header),
+        violations=notes.violations(sum(gathered.phases.values())),
+    )
+
+
+def _events(
+    gathered: Gatherer, columns: dict[str, NDArray[Any]], order: NDArray[np.int64]
+) -> Events:
+    rows, arguments = gathered.rows, gathered.arguments
+    for name in ("name", "category", "lane"):
+        columns[name] = gathered.durations[name].take()[order]
+    for name, column in (arguments.numbers | arguments.texts | {"stack": arguments.stack}).items():
+        values = column.take(rows)
+        constant = values.strides == (0,)
+        columns[name] = np.broadcast_to(values[:1], len(order)) if constant else values[order]
+    return Events(**columns)
+
+
+def _order(
+    ts: NDArray[np.int64], dur: NDArray[np.int64], keep: NDArray[np.bool_] | None
+) -> NDArray[np.int64]:
+    """Rows in time order, longer first on ties, file order after that."""
+    rows = np.arange(len(ts)) if keep is None else np.flatnonzero(keep)
+    start = ts if keep is None else ts[rows]
+    order = np.argsort(start, kind="stable")
+    start = start[order]
+    tied = np.flatnonzero(start[1:] == start[:-1])
+    rows = rows[order]
+    if len(tied):
+        members = np.union1d(tied, tied + 1)
+        among = rows[members]
+        rows[members] = among[np.lexsort((-dur[among], ts[among]))]
+    return rows
+
+
+def _first_of(gathered: Gatherer) -> int:
+    """The first moment of a trace without durations."""
+    firsts = []
+    for table in (gathered.memory, gathered.instants, gathered.counters, gathered.flows):
+        stamps = table["ts"].peek()
+        stamps = stamps[stamps != INVALID]
+        if len(stamps):
+            firsts.append(int(stamps.min()))
+    return min(firsts, default=0)
+
+
+def _at(columns: Mapping[str, Any], first: int) -> dict[str, NDArray[Any]]:
+    """A table of moments, counted from the first event; moments without a stamp are left out."""
+    taken = {name: column.take() for name, column in columns.items()}
+    valid = taken["ts"] != INVALID
+    if not valid.all():
+        taken = {name: values[valid] for name, values in taken.items()}
+    return taken | {"ts": taken["ts"] - first}
+
+
+def _lanes(gathered: Gatherer) -> tuple[Lane, ...]:
+    labels = gathered.labels
+    processes: dict[str, str] = {}
+    for (label, pid, _), text in labels.items():
+        if label == "process_name" or (label == "process_labels" and pid not in processes):
+            processes[pid] = text
+    return tuple(
+        Lane(
+            pid=pid,
+            tid=tid,
+            process=processes.get(pid, ""),
+            thread=labels.get(("thread_name", pid, tid), ""),
+        )
+        for pid, tid in gathered.lanes.keys_in_order()
+    )
+
+
+def _launches(gathered: Gatherer, position: NDArray[np.int64]) -> LaunchConfigurations:
+    arguments = gathered.arguments
+    rows = position[arguments.launch_row.take()]
+    kept = rows >= 0
+    order = np.flatnonzero(kept)[np.argsort(rows[kept], kind="stable")]
+    extents = _extents(arguments.codes["extent"].texts())
+    columns = {name: column.take()[order] for name, column in arguments.launch.items()}
+    return LaunchConfigurations(
+        row=rows[order],
+        grid=extents[arguments.grid.take()[order]],
+        block=extents[arguments.block.take()[order]],
+        **columns,
+    )
+
+
+def _extents(texts: tuple[str, ...]) -> NDArray[np.int32]:
+    """Three numbers for each text such as ``[128,1,1]``; the last line is *not recorded*."""
+    table = np.full((len(texts) + 1, 3), -1, np.int32)
+    for line, text in enumerate(texts):
+        digits = "".join(c if c.isdecimal() and c.isascii() else " " for c in text).split()
+        numbers = [int(number) for number in digits[:3] if len(number) < 10]
+        if numbers:
+            table[line] = [*numbers, 1, 1][:3]
+    return table
+
+
+def _collectives(gathered: Gatherer, position: NDArray[np.int64]) -> tuple[Collective, ...]:
+    entries = []
+    for entry in gathered.arguments.collectives:
+        row = int(position[entry["row"]])
+        if row >= 0:
+            entries.append(Collective(**{**entry, "row": row}))
+    return tuple(sorted(entries, key=lambda entry: entry.row))

@@ -1,0 +1,115 @@
+"""Columns that grow while a file streams by, and the codes that stand for repeated text."""
+
+import json
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workbench.trace.lenient import to_text
+
+_FIRST = 4096
+_GROWTH = 1.4
+
+
+class Codes(dict[Any, int]):
+    """Gives every new key the next number; reading ``codes[key]`` never fails."""
+
+    def __missing__(self, key: Any) -> int:
+        code = self[key] = len(self)
+        return code
+
+
+class RawCodes(dict[bytes, int]):
+    """Codes of JSON values by their text; layouts that differ only in white space are one."""
+
+    def __init__(self) -> None:
+        super().__init__({b"": -1, b"null": -1})
+        self._canonical = Codes()
+
+    def __missing__(self, raw: bytes) -> int:
+        text = raw.decode("utf-8", "replace")
+        try:
+            text = json.dumps(json.loads(text), separators=(",", ":"), ensure_ascii=False)
+        except (ValueError, RecursionError):
+            text = " ".join(text.split())
+        code = self[raw] = self._canonical[to_text(text) if len(text) < 4096 else text]
+        return code
+
+    def texts(self) -> tuple[str, ...]:
+        """The values in the order of their codes, as compact JSON."""
+        return tuple(self._canonical)
+
+
+class Lanes(dict[tuple[Any, Any], int]):
+    """Codes of (pid, tid); a number and its text are the same lane."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._canonical = Codes()
+
+    def __missing__(self, key: tuple[Any, Any]) -> int:
+        code = self[key] = self._canonical[(to_text(key[0]), to_text(key[1]))]
+        return code
+
+    def keys_in_order(self) -> tuple[tuple[str, str], ...]:
+        """(pid, tid) as text in the order of their codes."""
+        return tuple(self._canonical)
+
+
+class Column:
+    """One growing array. Values may be put at rows; rows never put are ``missing``."""
+
+    def __init__(self, dtype: Any, missing: float = -1) -> None:
+        self._missing = missing
+        self._values: NDArray[Any] = np.empty(0, dtype)
+        self._length = 0
+
+    def __len__(self) -> int:
+        return self._length
+
+    def extend(self, values: NDArray[Any]) -> None:
+        """Append values."""
+        start = self._length
+        self._reach(start + len(values))
+        self._values[start : self._length] = values
+
+    def put(self, rows: NDArray[np.int64], values: NDArray[Any]) -> None:
+        """Set the values of some rows, which may lie behind the end."""
+        if not len(rows):
+            return
+        start, end = self._length, int(rows[-1]) + 1
+        if end > start:
+            self._reach(end)
+            self._values[start:end] = self._missing
+        self._values[rows] = values
+
+    def peek(self) -> NDArray[Any]:
+        """The values so far."""
+        return self._values[: self._length]
+
+    def tail(self, rows: NDArray[np.int64]) -> NDArray[Any]:
+        """The values at some rows, as far as they were put."""
+        if not self._length:
+            return np.full(len(rows), self._missing, self._values.dtype)
+        known = rows < self._length
+        return np.where(known, self._values[np.where(known, rows, 0)], self._missing)
+
+    def take(self, length: int | None = None) -> NDArray[Any]:
+        """Hand out the array and forget it; a column that was never put takes no memory."""
+        if length is not None:
+            if not self._length:
+                return np.broadcast_to(self._values.dtype.type(self._missing), length)
+            start = self._length
+            self._reach(length)
+            self._values[start:length] = self._missing
+        values, self._values = self._values[: self._length], self._values[:0]
+        return values
+
+    def _reach(self, length: int) -> None:
+        if length > len(self._values):
+            room = max(_FIRST, length, int(len(self._values) * _GROWTH))
+            grown = np.empty(room, self._values.dtype)
+            grown[: self._length] = self._values[: self._length]
+            self._values = grown
+        self._length = max(self._length, length)

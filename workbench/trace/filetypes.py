@@ -1,0 +1,116 @@
+"""Files that are not traces are named for what they are, with the way to get a trace."""
+
+import re
+from collections.abc import Callable
+
+HOW_TO_GET_A_TRACE = (
+    "A trace comes from torch.profiler: prof.export_chrome_trace('trace.json.gz'), "
+    "tensorboard_trace_handler, or workbench's wb.profile and wb.capture."
+)
+_PICKLE_MEMORY = (
+    "a memory snapshot (pickle). It is never unpickled here, because a pickle can run code; "
+    "view it with https://pytorch.org/memory_viz."
+)
+_SQLITE = b"SQLite format 3\0"
+
+_MAGIC: tuple[tuple[bytes, str], ...] = (
+    (b"version https://git-lfs", "a Git-LFS pointer: run `git lfs pull` to fetch the real file."),
+    (b"\x89PNG", "an image (PNG)."),
+    (b"\xff\xd8\xff", "an image (JPEG)."),
+    (b"GIF8", "an image (GIF)."),
+    (b"%PDF", "a PDF document."),
+    (b"\x93NUMPY", "a NumPy array."),
+    (b"ARROW1", "an Arrow table, perhaps the cache of a trace: open the trace or its folder."),
+    (b"PAR1", "a Parquet table."),
+    (b"\x7fELF", "a program (ELF)."),
+    (b"\x28\xb5\x2f\xfd", "compressed with zstd: unpack it with `unzstd`, and open the result."),
+    (b"\xfd7zXZ", "compressed with xz: unpack it with `unxz`, and open the result."),
+    (b"BZh", "compressed with bzip2: unpack it with `bunzip2`, and open the result."),
+    (b"7z\xbc\xaf", "a 7-Zip archive: unpack it, and open the trace inside."),
+    (b"PK\x05\x06", "an empty zip archive."),
+    (b"\xff\xfe", "text in UTF-16, as PowerShell's `>` writes it: save it as UTF-8."),
+    (b"\xfe\xff", "text in UTF-16: save it as UTF-8."),
+)
+
+Test = Callable[[bytes], bool]
+_TESTS: tuple[tuple[Test, str], ...] = (
+    (
+        lambda head: head.startswith(_SQLITE),
+        "an SQLite database, perhaps an Nsight Systems or rocprof export. Nsight reports are "
+        "not read yet; record the same steps with torch.profiler.",
+    ),
+    (
+        lambda head: bool(re.match(rb"\s*<(!doctype\s+html|html|head|body|\?xml|svg)", head, re.I)),
+        "a web page (HTML or XML), often a failed download: fetch the raw file again, and check "
+        "that the link does not ask for a login.",
+    ),
+    (
+        lambda head: head[257:262] == b"ustar",
+        "a tar archive: unpack it, and open the trace inside.",
+    ),
+    (lambda head: head[:1] == b"\x80" and head[1:2] in b"\x02\x03\x04\x05", _PICKLE_MEMORY),
+    (
+        lambda head: (
+            head[:1] == b"\n"
+            and not head.isascii()
+            and any(mark in head for mark in (b"/host:", b"/device:", b"XLA Modules", b"xplane"))
+        ),
+        "an XLA profile (xplane.pb) of JAX or TensorFlow. It is not read yet: convert it with "
+        "the `xprof` package, or open the trace.json.gz beside it.",
+    ),
+    (
+        lambda head: head.startswith(b"\n") and b"\0" in head[:256],
+        "a binary protobuf file, perhaps xplane.pb, .pftrace or an ONNX model.",
+    ),
+    (
+        lambda head: b"\0" in head[:1024],
+        "a binary file of unknown kind.",
+    ),
+)
+
+_KEYS: tuple[tuple[tuple[str, ...], str], ...] = (
+    (
+        ("schema", "nodes"),
+        "a PyTorch execution trace (ExecutionTraceObserver, Chakra): it holds the operators' "
+        "graph without times.",
+    ),
+    (("segments", "device_traces"), "a memory snapshot in JSON."),
+    (("rocprofiler-sdk-tool",), "a rocprofv3 result in JSON, which is not read yet."),
+    (("cells", "nbformat"), "a Jupyter notebook."),
+    (("model_type",), "a model's configuration."),
+    (("version", "shared", "profiles"), "a speedscope profile."),
+    (("flamegraph",), "a flame graph."),
+)
+
+
+def wrong_kind(head: bytes) -> str | None:
+    """What a file is whose first bytes show that it is no trace; ``None`` if it may be one."""
+    if not head.strip():
+        return "empty: the profiler was interrupted before it wrote, or the disk was full."
+    if not head.strip(b"\0"):
+        return "filled with zero bytes: the disk was full, or a copy was interrupted."
+    for magic, meaning in _MAGIC:
+        if head.startswith(magic):
+            return meaning
+    for test, meaning in _TESTS:
+        if test(head):
+            return meaning
+    return None
+
+
+def wrong_object(keys: list[str]) -> str:
+    """What a JSON object without ``traceEvents`` is, by its keys."""
+    for wanted, meaning in _KEYS:
+        if all(key in keys for key in wanted):
+            return meaning
+    if not keys:
+        return "an empty JSON object."
+    shown = ", ".join(key[:40] for key in keys[:6]) + (", …" if len(keys) > 6 else "")
+    return f'a JSON object without "traceEvents" (its keys: {shown}).'
+
+
+def wrong_array(first: object) -> str:
+    """What a JSON array is whose elements are not events."""
+    if isinstance(first, list):
+        return "a memory timeline (export_memory_timeline) or a plain table, not a trace."
+    return f"a JSON array of {type(first).__name__} values, not of events."

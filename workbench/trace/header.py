@@ -1,0 +1,199 @@
+"""The header of a trace: what stands beside the events, the devices it lists, and the rank."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from workbench.trace.frames import Frames
+from workbench.trace.notes import Notes
+from workbench.trace.repair import clean
+from workbench.trace.schema import UNTYPED
+from workbench.trace.table import Device
+
+_TAIL_LIMIT = 1 << 25
+_LARGEST_ENTRY = 1 << 20
+_BASE = re.compile(rb'"baseTimeNanoseconds"\s*:\s*"?(\d{1,19})')
+_TRAILING = re.compile(r"trailing characters \(byte (\d+)\)")
+
+_DEVICE_TYPES: tuple[tuple[str, str], ...] = (
+    (r"nvidia|tesla|geforce|quadro|\b[abhlvt]\d{1,3}\b", "cuda"),
+    (r"amd|radeon|instinct|gfx\d|\bmi\d{2,3}", "hip"),
+    (r"intel|ponte|\barc\b|data center gpu|xpu", "xpu"),
+    (r"mtia", "mtia"),
+    (r"\bmlu|cambricon", "mlu"),
+    (r"ascend|\bnpu", "npu"),
+    (r"gaudi|habana|\bhl-?\d|hpu", "hpu"),
+    (r"\btpu", "tpu"),
+)
+_HEADER_SIGNS: tuple[tuple[str, str], ...] = (
+    ("roctracer_version", "hip"),
+    ("hip_runtime_version", "hip"),
+    ("rocprofiler_version", "hip"),
+    ("cupti_version", "cuda"),
+    ("cuda_runtime_version", "cuda"),
+)
+_CATEGORY_SIGNS: tuple[tuple[str, str], ...] = (
+    ("mtia_", "mtia"),
+    ("mlu_", "mlu"),
+    ("xpu_", "xpu"),
+    ("hpu_", "hpu"),
+    ("async_npu", "npu"),
+    ("npu_", "npu"),
+    ("hip_", "hip"),
+)
+
+_IN_FILE_NAME = (
+    re.compile(r"(?<![a-zA-Z])rank[-_. ]?(\d{1,6})(?!\d)", re.I),
+    re.compile(r"(?<![a-zA-Z])worker[-_. ]?(\d{1,6})(?!\d)", re.I),
+    re.compile(r"(?<![a-zA-Z])TP[-_]?(\d{1,4})(?!\d)"),
+)
+
+
+def read_header(frames: Frames, before: bytes, notes: Notes) -> dict[str, Any]:
+    """The header's entries, from the text before the events and what follows them.
+
+    The frames stand behind the bracket that closed the events.
+    """
+    offset = frames.offset
+    after = frames.rest(_TAIL_LIMIT)
+    if not before:
+        if after.strip():
+            _note_second(notes, offset)
+        return {}
+    text = before + b'"traceEvents":[]' + after
+    header, rest = _decode(text, notes, offset)
+    if header is None:
+        header, _ = _decode(before + b'"":0}', notes, 0)
+        if not after.strip():
+            notes.truncated(offset + len(after), "the header after the events is missing")
+        elif header is not None:
+            notes.repaired("header after the events left out", offset)
+    elif rest is not None:
+        _note_second(notes, offset + rest - len(before) - len(b'"traceEvents":[]'))
+    return _small(header if header is not None else salvaged(before + after, notes))
+
+
+def open_header(before: bytes, notes: Notes) -> dict[str, Any]:
+    """The header of a file that ends before its events do."""
+    if not before:
+        return {}
+    header, _ = _decode(before + b'"":0}', notes, 0)
+    return _small(header if header is not None else salvaged(before, notes))
+
+
+def salvaged(text: bytes, notes: Notes) -> dict[str, Any]:
+    """Of a header that does not parse, at least the time base."""
+    notes.repaired("unreadable header left out", 0)
+    match = _BASE.search(text)
+    return {"baseTimeNanoseconds": int(match.group(1))} if match else {}
+
+
+def _decode(text: bytes, notes: Notes, offset: int) -> tuple[dict[str, Any] | None, int | None]:
+    """The first object of a text, and where more text follows it."""
+    found, rest = _decode_strictly(text)
+    if found is None:
+        found, rest = _decode_strictly(clean(text.decode("utf-8", "replace")).encode())
+        if found is not None:
+            notes.repaired("header", offset)
+    return found, rest
+
+
+def _decode_strictly(text: bytes) -> tuple[dict[str, Any] | None, int | None]:
+    end = None
+    for _ in range(2):
+        try:
+            return _object(UNTYPED.decode(text[:end])), end
+        except RecursionError:
+            break
+        except msgspec.DecodeError as error:
+            match = _TRAILING.search(str(error))
+        if match is None:
+            break
+        end = int(match.group(1)) - 1
+    return None, None
+
+
+def _object(value: Any) -> dict[str, Any] | None:
+    return value if isinstance(value, dict) else None
+
+
+def _small(header: dict[str, Any]) -> dict[str, Any]:
+    header.pop("traceEvents", None)
+    header.pop("", None)
+    return {key: value for key, value in header.items() if len(repr(value)) < _LARGEST_ENTRY}
+
+
+def _note_second(notes: Notes, offset: int) -> None:
+    notes.repaired("more text after the end of the document, left out", offset)
+
+
+def vendor(header: Mapping[str, Any], categories: tuple[str, ...], processes: set[str]) -> str:
+    """The type of the devices where their names do not tell it; ``cuda`` when nothing does."""
+    for sign, kind in _HEADER_SIGNS:
+        if sign in header:
+            return kind
+    for sign, kind in _CATEGORY_SIGNS:
+        if any(category.startswith(sign) for category in categories):
+            return kind
+    return "npu" if "Ascend Hardware" in processes else "cuda"
+
+
+def devices(header: Mapping[str, Any], used: set[int], default: str) -> tuple[Device, ...]:
+    """The devices of the header, and those that only the events know."""
+    listed = header.get("deviceProperties")
+    found: dict[int, Device] = {}
+    for position, entry in enumerate(listed if isinstance(listed, list) else []):
+        if isinstance(entry, dict):
+            index = whole(entry.get("id"))
+            index = position if index is None else index
+            found.setdefault(index, _device(index, entry, default))
+    for index in sorted(used - set(found)):
+        found[index] = Device(index=index, type=default)
+    return tuple(found.values())
+
+
+def _device(index: int, entry: Mapping[str, Any], default: str) -> Device:
+    name = entry.get("name")
+    name = name if isinstance(name, str) else ""
+    known = (kind for sign, kind in _DEVICE_TYPES if re.search(sign, name, re.I))
+    major, minor = whole(entry.get("computeMajor")), whole(entry.get("computeMinor"))
+    arch = entry.get("gcnArchName") or ("" if major is None else f"{major}.{minor or 0}")
+    return Device(
+        index=index,
+        type=next(known, default),
+        name=name,
+        arch=str(arch),
+        memory_bytes=whole(entry.get("totalGlobalMem")),
+    )
+
+
+def whole(value: Any) -> int | None:
+    """A whole number that is not negative, or ``None``."""
+    if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) < 20:
+        value = int(value)
+    return value if type(value) is int and 0 <= value < 2**63 else None
+
+
+def rank_and_world(header: Mapping[str, Any], file_name: str) -> tuple[int | None, int | None]:
+    """Rank and world size, from ``distributedInfo``, else the rank from the file's name."""
+    info = header.get("distributedInfo")
+    info = info if isinstance(info, dict) else {}
+    rank = whole(info.get("rank"))
+    world = whole(info.get("world_size"))
+    return rank_in_name(file_name) if rank is None else rank, world
+
+
+def rank_in_name(file_name: str) -> int | None:
+    """The rank that a file name tells, such as ``rank-0``, ``rank_3`` or ``worker0``."""
+    for pattern in _IN_FILE_NAME:
+        match = pattern.search(file_name)
+        if match:
+            return int(match.group(1))
+    return None
+
+
+def base_time(header: Mapping[str, Any]) -> int | None:
+    """``baseTimeNanoseconds``: Unix time of stamp 0 (torch 2.4 and later)."""
+    return whole(header.get("baseTimeNanoseconds"))

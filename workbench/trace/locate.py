@@ -1,0 +1,125 @@
+"""Finds where the events begin, and refuses what holds none."""
+
+from dataclasses import dataclass
+
+import msgspec
+
+from workbench.errors import TraceError
+from workbench.trace.filetypes import HOW_TO_GET_A_TRACE, wrong_array, wrong_object
+from workbench.trace.frames import Frames
+from workbench.trace.layout import TRACE_EVENTS, looks_like_events
+from workbench.trace.schema import UNTYPED
+
+BOM = b"\xef\xbb\xbf"
+HEADER_LIMIT = 1 << 26
+_BLANK = b" \t\r\n"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """How the events are held, and the text of the header before them."""
+
+    form: str
+    """``object`` (under "traceEvents"), ``array`` (bare), or ``lines`` (one after another)."""
+    header: bytes = b""
+
+
+def locate(frames: Frames) -> Place:
+    """Move the frames to the first event.
+
+    Raises:
+        TraceError: There are no events; says what the file is instead.
+    """
+    frames.fill()
+    if frames.text(1, 4) == BOM:
+        frames.drop(4)
+        frames.fill()
+    start = _first_visible(frames, 1)
+    first = frames.text(start, start + 1)
+    if first == b"[":
+        return _array(frames, start + 1, Place(form="array"))
+    if first == b"{":
+        return _object(frames, start)
+    found = frames.text(start, start + 40).decode("utf-8", "replace").strip()
+    raise _no_trace(
+        frames,
+        f"plain text, not JSON: byte {frames.offset + start - 1:,} starts with {found!r} where "
+        "'{' or '[' should be.",
+    )
+
+
+def _object(frames: Frames, start: int) -> Place:
+    if looks_like_events(frames.text(start)):
+        frames.drop(start)
+        return Place(form="lines")
+    searched = start
+    while True:
+        for match in TRACE_EVENTS.finditer(frames.buffer, searched, frames.end):
+            header = frames.text(start, match.start())
+            if not _is_top_level(header):
+                continue
+            if match.end() == frames.end and not frames.ended:
+                break
+            if frames.text(match.end(), match.end() + 1) == b"[":
+                return _array(frames, match.end() + 1, Place(form="object", header=header))
+            shown = frames.text(match.end(), match.end() + 20).decode("utf-8", "replace")
+            raise _no_trace(frames, f'JSON whose "traceEvents" is no list but {shown!r}.')
+        if frames.ended or frames.end > HEADER_LIMIT:
+            raise _no_trace(frames, _meaning(frames, start))
+        searched = max(start, frames.end - 64)
+        if frames.end == len(frames.buffer):
+            frames.grow()
+        frames.fill()
+
+
+def _array(frames: Frames, start: int, place: Place) -> Place:
+    start = _first_visible(frames, start)
+    while start >= frames.end and not frames.ended:
+        frames.drop(start)
+        frames.fill()
+        start = _first_visible(frames, 1)
+    first = frames.text(start, start + 1)
+    if first not in (b"{", b"]", b""):
+        raise _no_trace(frames, wrong_array([] if first == b"[" else first.decode("latin-1")))
+    frames.drop(start)
+    return place
+
+
+def _first_visible(frames: Frames, start: int) -> int:
+    while start < frames.end and frames.buffer[start] in _BLANK:
+        start += 1
+        if start == frames.end and not frames.ended:
+            frames.drop(start)
+            frames.fill()
+            start = 1
+    return start
+
+
+def _is_top_level(header: bytes) -> bool:
+    """True when the header is an object that is still open, at depth one."""
+    try:
+        UNTYPED.decode(header + b'"":0}')
+    except (msgspec.DecodeError, RecursionError):
+        depth = header.count(b"{") - header.count(b"}") + header.count(b"[") - header.count(b"]")
+        return depth <= 1
+    return True
+
+
+def _meaning(frames: Frames, start: int) -> str:
+    if not frames.ended:
+        return f'JSON without "traceEvents" in its first {HEADER_LIMIT >> 20} MiB.'
+    text = frames.text(start)
+    try:
+        keys = list(msgspec.json.Decoder(dict[str, msgspec.Raw]).decode(text))
+    except RecursionError:
+        return "JSON that is nested too deeply for a trace."
+    except msgspec.DecodeError as error:
+        keys = []
+        if b":" not in text:
+            return f"not valid JSON ({error})."
+        return f'damaged or cut JSON ({error}) in which "traceEvents" does not occur.'
+    return wrong_object(keys)
+
+
+def _no_trace(frames: Frames, meaning: str) -> TraceError:
+    return TraceError(f"{frames.source.name} is no trace but {meaning} {HOW_TO_GET_A_TRACE}")

@@ -1,0 +1,269 @@
+"""Parses the events: in large pieces where the text is sound, one by one where it is not."""
+
+import re
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import msgspec
+
+from workbench.trace import repair
+from workbench.trace.frames import CLOSE, OPEN, Frames
+from workbench.trace.gather import Gatherer
+from workbench.trace.layout import BETWEEN, Layout, learn
+from workbench.trace.lenient import to_event
+from workbench.trace.notes import Notes
+from workbench.trace.schema import EXACT, FAST, UNTYPED
+from workbench.trace.stamps import NeedsExactStampsError
+
+_TRAILING = re.compile(r"trailing characters \(byte (\d+)\)")
+_LONGEST_MENDED = 1 << 16
+_MOST_JOINED = 4
+_BETWEEN_EVENTS = b" \t\r\n,"
+
+
+class Taken(NamedTuple):
+    """How far a piece was read, and whether the array ended there."""
+
+    end: int
+    closed: bool
+
+
+class Found(NamedTuple):
+    """One event that was read by itself."""
+
+    event: Any
+    mended: str
+    pieces: int = 1
+    closed_at: int | None = None
+    """Position behind the bracket that closes the array, where it stands in this piece."""
+
+
+class Unparsable(Exception):  # noqa: N818
+    """This piece is not what it seemed; nothing of it was taken."""
+
+
+class Parser:
+    """Walks over the events and hands them to the columns."""
+
+    def __init__(self, frames: Frames, gatherer: Gatherer, notes: Notes, form: str) -> None:
+        self._frames = frames
+        self._gatherer = gatherer
+        self._notes = notes
+        self._form = form
+        self._family = FAST
+        self._layout: Layout | None = None
+        self._lines = False
+        self.read = 0
+        self.others = 0
+        """Elements of the array that are no objects."""
+
+    def run(self, progress: Callable[[int], None] | None = None) -> bool:
+        """Read all events; False when the array never ended."""
+        frames = self._frames
+        while True:
+            frames.fill()
+            if progress is not None:
+                progress(frames.offset)
+            if frames.ended and not frames.text().strip(_BETWEEN_EVENTS):
+                return False
+            if self._layout is None and not self._lines:
+                text = frames.text()
+                self._layout = learn(text)
+                self._lines = self._layout is None and BETWEEN.search(text) is not None
+            try:
+                taken = self._take_lines() if self._lines else self._take_array()
+            except Unparsable:
+                taken = self._salvage()
+            if taken.end == 1 and not taken.closed:
+                if frames.ended:
+                    return False
+                frames.grow()
+                continue
+            frames.drop(taken.end)
+            if taken.closed:
+                return True
+
+    def _take_array(self) -> Taken:
+        frames = self._frames
+        cut = None
+        if not frames.ended:
+            cut = self._layout.cut(frames.buffer, frames.end) if self._layout else None
+            if cut is None:
+                raise Unparsable
+        frames.buffer[0] = OPEN
+        if cut is None:
+            return self._take_closed(frames.end)
+        comma, frames.buffer[cut] = frames.buffer[cut], CLOSE
+        try:
+            self._add_array(frames.view[: cut + 1])
+        except (msgspec.DecodeError, RecursionError) as error:
+            frames.buffer[cut] = comma
+            close = _end_of_array(error, frames)
+            if close is None:
+                raise Unparsable from None
+            return self._take_closed(close)
+        return Taken(cut + 1, closed=False)
+
+    def _take_closed(self, end: int) -> Taken:
+        view = self._frames.view
+        try:
+            self._add_array(view[:end])
+        except (msgspec.DecodeError, RecursionError) as error:
+            close = _end_of_array(error, self._frames)
+            if close is None or close == end:
+                raise Unparsable from None
+            return self._take_closed(close)
+        return Taken(end, closed=True)
+
+    def _take_lines(self) -> Taken:
+        frames = self._frames
+        end = frames.end if frames.ended else frames.buffer.rfind(b"\n", 1, frames.end)
+        if end <= 1:
+            raise Unparsable
+        try:
+            events = EXACT.event.decode_lines(frames.view[1:end])
+        except (msgspec.DecodeError, RecursionError):
+            raise Unparsable from None
+        self._add(events)
+        if self._form != "lines":
+            self._notes.repaired("missing comma", frames.offset, len(events))
+        return Taken(end, closed=False)
+
+    def _add_array(self, view: memoryview) -> None:
+        try:
+            events = self._family.events.decode(view)
+            self._gatherer.add(events, self._family)
+        except NeedsExactStampsError:
+            self._family = EXACT
+            self._add_array(view)
+            return
+        except msgspec.ValidationError:
+            events = self._to_events(UNTYPED.decode(view))
+            self._gatherer.add(events, EXACT)
+        self.read += len(events)
+
+    def _to_events(self, values: Any) -> list[Any]:
+        if not isinstance(values, list):
+            raise Unparsable
+        self.others += sum(not isinstance(value, dict) for value in values)
+        return [event for value in values if (event := to_event(value)) is not None]
+
+    def _add(self, events: list[Any]) -> None:
+        self._gatherer.add(events, EXACT)
+        self.read += len(events)
+
+    def _salvage(self) -> Taken:
+        """Read event by event what does not parse as a whole."""
+        frames = self._frames
+        text = frames.text()
+        bounds = [(0, 0, True)]
+        bounds += [(m.start() + 1, m.end(), bool(m.group(1))) for m in BETWEEN.finditer(text)]
+        starts = [bound[1] for bound in bounds]
+        ends = [bound[0] for bound in bounds[1:]] + [len(text)]
+        events: list[Any] = []
+        index, last = 0, len(starts) - 1
+        while index <= last:
+            start = starts[index]
+            offset = frames.offset + start
+            found = self._read_one(text, starts, ends, index)
+            pieces = 1 if found is None else found.pieces
+            closed = found is not None and found.closed_at is not None
+            if not frames.ended and not closed and index + pieces > last:
+                break
+            if not bounds[index][2] and self._form != "lines":
+                self._notes.repaired("missing comma", offset)
+            if found is None:
+                self._lost(text[start : ends[index]], offset, at_end=index == last)
+                index += 1
+                continue
+            if found.event is not None:
+                events.append(found.event)
+            if found.mended:
+                self._notes.repaired(found.mended, offset)
+            if found.closed_at is not None:
+                self._add(events)
+                return Taken(1 + found.closed_at, closed=True)
+            index += found.pieces
+        self._add(events)
+        used = len(text) if index > last else starts[index]
+        return Taken(1 + used, closed=False)
+
+    def _lost(self, text: bytes, offset: int, *, at_end: bool) -> None:
+        if at_end:
+            if text.strip(b" \t\r\n,"):
+                self._notes.truncated(offset + len(text), "the last record is incomplete")
+            return
+        self._notes.unreadable(offset, text, self.read)
+
+    def _read_one(
+        self, text: bytes, starts: list[int], ends: list[int], index: int
+    ) -> Found | None:
+        start = starts[index]
+        piece = text[start : ends[index]]
+        found = _decode_one(piece, start, "")
+        if found is not None:
+            return found
+        for pieces in range(2, 2 + min(_MOST_JOINED, len(starts) - index - 1)):
+            joined = text[start : ends[index + pieces - 1]]
+            found = _decode_one(joined, start, "")
+            if found is not None:
+                return found._replace(pieces=pieces)
+        if len(piece) > _LONGEST_MENDED:
+            return None
+        for attempt in repair.mend(piece):
+            found = _decode_one(attempt.encode("utf-8", "replace"), start, "mended record")
+            if found is not None:
+                if found.closed_at is not None:
+                    shift = len(attempt.encode("utf-8", "replace")) - len(piece)
+                    return found._replace(closed_at=max(start, found.closed_at - shift))
+                return found
+        return None
+
+
+def _decode_one(piece: bytes, start: int, mended: str) -> Found | None:
+    event, end = _decode_first(piece)
+    if end is None:
+        return None
+    rest = piece[end:]
+    after = rest.lstrip(_BETWEEN_EVENTS)
+    blank = rest[: len(rest) - len(after)]
+    closed_at = None
+    if after[:1] in (b"]", b"}"):
+        closed_at = start + end + len(blank) + (after[:1] == b"]")
+        mended = mended or ("trailing comma" if b"," in blank else "")
+    elif after:
+        mended = mended or "stray text between records"
+    return Found(event, mended, closed_at=closed_at)
+
+
+def _decode_first(piece: bytes) -> tuple[Any, int | None]:
+    """The first event of a text and where it ends, or no end where it does not parse."""
+    try:
+        return _decode_event(piece), len(piece)
+    except RecursionError:
+        return None, None
+    except msgspec.DecodeError as error:
+        match = _TRAILING.search(str(error))
+    if match is None:
+        return None, None
+    end = int(match.group(1)) - 1
+    try:
+        return _decode_event(piece[:end]), end
+    except (msgspec.DecodeError, RecursionError):
+        return None, None
+
+
+def _decode_event(piece: bytes) -> Any:
+    try:
+        return EXACT.event.decode(piece)
+    except msgspec.ValidationError:
+        return to_event(UNTYPED.decode(piece))
+
+
+def _end_of_array(error: Exception, frames: Frames) -> int | None:
+    """Position behind the bracket after which the parser found more text."""
+    match = _TRAILING.search(str(error))
+    if match is None:
+        return None
+    close = frames.buffer.rfind(b"]", 0, int(match.group(1)) - 1)
+    return close + 1 if close >= 0 else None

@@ -1,0 +1,128 @@
+"""The events of the Chrome trace format, as msgspec decodes them: one struct per phase.
+
+Two families differ only in how they take time stamps. ``FAST`` takes numbers as doubles; ``EXACT``
+keeps whole numbers and the text of decimals, for stamps that a double would round.
+"""
+
+from typing import Any
+
+import msgspec
+from msgspec import Raw, Struct, field
+
+NAN = float("nan")
+NOTHING = Raw(b"")
+
+
+class Arguments(Struct, gc=False, frozen=True):
+    """The entries of ``args`` that become columns; every other entry is skipped while parsing."""
+
+    correlation: int = -1
+    external_id: int = field(default=-1, name="External id")
+    external_id_old: int = field(default=-1, name="external id")
+    sequence: int = field(default=-1, name="Sequence number")
+    forward_thread: int = field(default=-1, name="Fwd thread id")
+    python_id: int = field(default=-1, name="Python id")
+    python_parent: int | None = field(default=-1, name="Python parent id")
+    python_module: int = field(default=-1, name="Python module id")
+    device: int = -1
+    stream: int = -1
+    bytes: int = -1
+    size: int = -1
+    stream_npu: int = field(default=-1, name="Stream Id")
+    connection: int = field(default=-1, name="connection_id")
+    shapes: Raw = field(default=NOTHING, name="Input Dims")
+    shapes_old: Raw = field(default=NOTHING, name="Input dims")
+    types: Raw = field(default=NOTHING, name="Input type")
+    strides: Raw = field(default=NOTHING, name="Input Strides")
+    stack: Any = field(default=None, name="Call stack")
+    grid: Raw = NOTHING
+    block: Raw = NOTHING
+    registers: int = field(default=-1, name="registers per thread")
+    shared_memory: int = field(default=-1, name="shared memory")
+    occupancy: float = field(default=NAN, name="est. achieved occupancy %")
+    blocks_per_sm: float = field(default=NAN, name="blocks per SM")
+    warps_per_sm: float = field(default=NAN, name="warps per SM")
+    collective: Any = field(default=None, name="Collective name")
+    group: Any = field(default=None, name="Process Group Name")
+    description: Any = field(default=None, name="Process Group Description")
+    group_size: Any = field(default=None, name="Group size")
+    ranks: Any = field(default=None, name="Process Group Ranks")
+    dtype: Any = None
+    in_elements: Any = field(default=None, name="In msg nelems")
+    out_elements: Any = field(default=None, name="Out msg nelems")
+    collective_sequence: Any = field(default=None, name="Seq")
+    rank: Any = field(default=None, name="Rank")
+    source: Any = field(default=None, name="Src Rank")
+    destination: Any = field(default=None, name="Dst Rank")
+
+
+class MemoryArguments(Struct, gc=False, frozen=True):
+    """The entries of a ``[memory]`` instant."""
+
+    bytes: int = field(default=0, name="Bytes")
+    total_allocated: int = field(default=-1, name="Total Allocated")
+    total_reserved: int = field(default=-1, name="Total Reserved")
+    address: int = field(default=-1, name="Addr")
+    device_type: int = field(default=-1, name="Device Type")
+    device_index: int = field(default=-1, name="Device Id")
+
+
+class LabelArguments(Struct, gc=False, frozen=True):
+    """The entries of a metadata event: the name of a process or a thread."""
+
+    name: Any = None
+    labels: Any = None
+
+
+NO_ARGUMENTS = Arguments()
+NO_MEMORY = MemoryArguments()
+NO_LABELS = LabelArguments()
+
+DURATIONS = ("X", "B")
+FLOWS = ("s", "t", "f")
+INSTANTS = ("i", "I", "R")
+UNREAD = ("b", "n", "e", "S", "T", "p", "F", "P", "N", "O", "D", "V", "v", "c", "(", ")")
+"""Phases of the format (async, sample, object, memory dump, mark) that hold nothing we use."""
+
+_PLACE = [("pid", int | str, ""), ("tid", int | str, "")]
+_COMMON = [("name", str, ""), ("cat", str, ""), *_PLACE]
+
+
+class Family:
+    """The structs of all phases for one way of taking stamps, and the decoders made of them."""
+
+    def __init__(self, stamp: Any, missing: Any, *, exact: bool) -> None:
+        self.exact = exact
+        time = ("ts", stamp, missing)
+        arguments = ("args", Arguments, NO_ARGUMENTS)
+        fields: dict[str, list[Any]] = {
+            "X": [*_COMMON, time, ("dur", stamp, 0), arguments],
+            "B": [*_COMMON, time, ("dur", stamp, 0), arguments],
+            "E": [*_PLACE, time],
+            "C": [*_COMMON, time, ("id", Any, None), ("args", dict[str, Any], {})],
+            "M": [("name", str, ""), *_PLACE, ("args", LabelArguments, NO_LABELS)],
+        }
+        for phase in FLOWS:
+            fields[phase] = [("id", int | str, -1), ("cat", str, ""), *_PLACE, time]
+        for phase in INSTANTS:
+            fields[phase] = [*_COMMON, time, ("args", MemoryArguments, NO_MEMORY)]
+        for phase in UNREAD:
+            fields[phase] = []
+        self.structs: dict[str, Any] = {
+            phase: msgspec.defstruct(
+                f"Phase_{phase}", columns, tag_field="ph", tag=phase, gc=phase == "C"
+            )
+            for phase, columns in fields.items()
+        }
+        self.phases: dict[Any, str] = {struct: phase for phase, struct in self.structs.items()}
+        union: Any = None
+        for struct in self.structs.values():
+            union = struct if union is None else union | struct
+        hook = str if exact else None
+        self.events = msgspec.json.Decoder(list[union], strict=False, float_hook=hook)
+        self.event = msgspec.json.Decoder(union, strict=False, float_hook=hook)
+
+
+FAST = Family(float, NAN, exact=False)
+EXACT = Family(Any, None, exact=True)
+UNTYPED = msgspec.json.Decoder(float_hook=str)
