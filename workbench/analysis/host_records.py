@@ -1,0 +1,198 @@
+"""What every host record says about the time that it covers, before any gap is looked at."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workbench.analysis import causes
+from workbench.analysis.input_wait import input_rows
+from workbench.analysis.launches import Launches
+from workbench.analysis.nesting import Nesting, Rows, Times, distinct, nest
+from workbench.analysis.steps import STEP_NAME, Steps
+from workbench.trace.table import Kind, Trace
+
+HOST_CODE: dict[str, int] = {cause: code for code, cause in enumerate(causes.HOST_ORDER)}
+SYNCHRONIZATION = HOST_CODE["synchronization"]
+OPERATOR = HOST_CODE["host_operators"]
+PYTHON = HOST_CODE["host_python"]
+NOTHING = HOST_CODE["host_other"]
+
+RANGES = (Kind.OPERATOR, Kind.ANNOTATION)
+CALLS = (Kind.RUNTIME, Kind.DRIVER)
+HOST_KINDS = (*RANGES, *CALLS, Kind.PYTHON, Kind.OVERHEAD)
+
+Codes = NDArray[np.uint8]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class HostRecords:
+    """The records of all host threads, nested, each with the cause that it shows.
+
+    Codes count in ``HOST_ORDER``: the smaller one wins.
+    """
+
+    nesting: Nesting
+    """Operators, calls, Python frames and ranges that show a cause; other user ranges are not
+    among them, because they may end on another thread and so cross what they do not enclose."""
+    own: Codes
+    """Per position: the cause that the record shows by itself."""
+    cause: Codes
+    """Per position: the first in order of its own and those of all records around it."""
+    ranges: Nesting
+    """User ranges that show no cause; they only name the place."""
+    overhead: Rows
+    """Rows of overhead that the profiler booked on no thread; it may stop any of them."""
+    starts: Times
+    """Starts of all records of host threads, by thread and time; ``start_lane`` beside it."""
+    start_lane: NDArray[np.int32]
+
+
+def host_records(trace: Trace, launches: Launches, steps: Steps | None) -> HostRecords:
+    """Classify and nest every record of the host threads."""
+    events = trace.events
+    host = np.isin(events.kind, HOST_KINDS)
+    host[input_rows(trace)] = True
+    rows = np.flatnonzero(host & (events.dur > 0))
+    code = _own_codes(trace, launches, rows)
+    homeless = _homeless_overhead(trace, rows)
+    plain = (code == NOTHING) & (events.kind[rows] == Kind.ANNOTATION)
+    kept = ~plain & ~homeless
+    extra = _captures(trace) + _profiler_steps(trace, steps)
+    nesting, own = _nest_with(trace, rows[kept], code[kept], extra)
+    users = rows[plain]
+    order = np.argsort(events.lane[rows], kind="stable")
+    return HostRecords(
+        nesting=nesting,
+        own=own,
+        cause=_inherited(own, nesting.parent),
+        ranges=nest(users, events.lane[users], events.ts[users], events.end[users]),
+        overhead=rows[homeless].astype(np.int32),
+        starts=events.ts[rows][order],
+        start_lane=events.lane[rows][order],
+    )
+
+
+def _own_codes(trace: Trace, launches: Launches, rows: NDArray[np.intp]) -> Codes:
+    """The cause that each of the rows shows by itself."""
+    events = trace.events
+    kind, name = events.kind[rows], events.name[rows]
+    code = np.full(len(rows), NOTHING, np.uint8)
+    tables: tuple[tuple[tuple[Kind, ...], Callable[[str], str | None], int], ...] = (
+        ((*RANGES, Kind.OTHER), causes.range_cause, NOTHING),
+        (CALLS, causes.call_cause, NOTHING),
+        ((Kind.PYTHON,), causes.python_cause, PYTHON),
+        ((Kind.OVERHEAD,), causes.overhead_cause, NOTHING),
+    )
+    for kinds, cause_of, otherwise in tables:
+        these = np.flatnonzero(np.isin(kind, kinds))
+        used, index = np.unique(name[these], return_inverse=True)
+        found = (cause_of(trace.names[number]) for number in used)
+        known = [otherwise if cause is None else HOST_CODE[cause] for cause in found]
+        code[these] = np.array(known, np.uint8)[index]
+    operator = causes.operator_rows(trace)[rows] & (code == NOTHING)
+    code[operator] = OPERATOR
+    marked = np.zeros(len(events), bool)
+    marked[input_rows(trace)] = True
+    code[marked[rows]] = HOST_CODE["input"]
+    marked[:] = False
+    marked[_blocking_copies(trace, launches)] = True
+    code[marked[rows] & (code == NOTHING)] = SYNCHRONIZATION
+    return code
+
+
+def _blocking_copies(trace: Trace, launches: Launches) -> NDArray[np.int64]:
+    """Rows of the calls whose copy touches pageable memory: they return when it is done."""
+    events = trace.events
+    pageable = trace.name_codes(lambda name: causes.PAGEABLE_PATTERN in name.lower())
+    copies = events.rows(Kind.MEMCPY)
+    copies = copies[np.isin(events.name[copies], pageable)]
+    calls = launches.launch[copies]
+    return calls[calls >= 0]
+
+
+def _homeless_overhead(trace: Trace, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
+    """Whether a row is overhead on a lane that holds nothing else of the host."""
+    events = trace.events
+    overhead = events.kind[rows] == Kind.OVERHEAD
+    threads = distinct(events.lane[rows[~overhead]])
+    return np.asarray(overhead & ~np.isin(events.lane[rows], threads))
+
+
+Extra = list[tuple[int, int, int, int, str]]
+"""Row that stands for it, lane, start, end, cause: stretches that no single record covers."""
+
+
+def _captures(trace: Trace) -> Extra:
+    """From each begin of a graph capture to its end, on the thread that captures."""
+    events = trace.events
+    begin = np.isin(events.name, causes.codes_matching(trace, causes.CAPTURE_BEGIN))
+    end = np.isin(events.name, causes.codes_matching(trace, causes.CAPTURE_END))
+    calls = np.flatnonzero((begin | end) & np.isin(events.kind, CALLS))
+    found: Extra = []
+    opened: dict[int, int] = {}
+    for row in calls.tolist():
+        lane = int(events.lane[row])
+        if begin[row]:
+            opened.setdefault(lane, row)
+        elif lane in opened:
+            first = opened.pop(lane)
+            stretch = int(events.ts[first]), int(events.ts[row] + events.dur[row])
+            found.append((first, lane, *stretch, "graph_capture"))
+    return found
+
+
+def _profiler_steps(trace: Trace, steps: Steps | None) -> Extra:
+    """Between the range of one step and that of the next, ``profiler.step()`` runs."""
+    if steps is None:
+        return []
+    events = trace.events
+    numbers = {
+        code: int(match.group(1))
+        for code, name in enumerate(trace.names)
+        if (match := STEP_NAME.match(name))
+    }
+    marks = np.isin(events.name, list(numbers)) & np.isin(events.kind, RANGES)
+    rows = np.flatnonzero(marks & (events.lane == steps.lane))
+    found: Extra = []
+    for row, following in zip(rows[:-1].tolist(), rows[1:].tolist(), strict=True):
+        stretch = int(events.ts[row] + events.dur[row]), int(events.ts[following])
+        successive = numbers[int(events.name[following])] == numbers[int(events.name[row])] + 1
+        if successive and stretch[1] > stretch[0]:
+            found.append((following, steps.lane, *stretch, "profiler"))
+    return found
+
+
+def _nest_with(
+    trace: Trace, rows: NDArray[np.intp], code: Codes, extra: Extra
+) -> tuple[Nesting, Codes]:
+    """Nest the rows together with the extra stretches; codes in the order of the positions."""
+    events = trace.events
+    lane, start, end = events.lane[rows], events.ts[rows], events.end[rows]
+    if extra:
+        row, lanes, starts, ends, names = (list(column) for column in zip(*extra, strict=True))
+        rows = np.concatenate((rows, np.array(row, np.intp)))
+        lane = np.concatenate((lane, np.array(lanes, np.int32)))
+        start = np.concatenate((start, np.array(starts, np.int64)))
+        end = np.concatenate((end, np.array(ends, np.int64)))
+        more = np.array([HOST_CODE[str(name)] for name in names], np.uint8)
+        code = np.concatenate((code, more))
+        # On equal stretches the extra one goes outside.
+        order = np.lexsort((-np.arange(len(rows)), -end, start))
+        rows, code = rows[order], code[order]
+        lane, start, end = lane[order], start[order], end[order]
+    by_lane = np.argsort(lane, kind="stable")
+    return nest(rows, lane, start, end), code[by_lane]
+
+
+def _inherited(own: Codes, parent: Rows) -> Codes:
+    """The smallest code of every record and all that enclose it, by doubling leaps."""
+    best, above = own.copy(), parent.copy()
+    at = np.flatnonzero(above >= 0)
+    while len(at):
+        ancestor = above[at]
+        best[at] = np.minimum(best[at], best[ancestor])
+        above[at] = above[ancestor]
+        at = at[above[at] >= 0]
+    return best

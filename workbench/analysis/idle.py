@@ -1,0 +1,193 @@
+"""Why a device is idle: every nanosecond of its idle time gets exactly one cause.
+
+The work that ends a gap is followed back to the call that launched it and to the thread that made
+the call. Before the call the thread's records decide, between its start and end the launch
+itself, after it the device. The rules and their order are those of ``docs/metrics.md``, "Cause of
+idle"; the names by which records are recognised are tables in ``causes``.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workbench.analysis.causes import CAUSE_CODE, CAUSES, HOST_ORDER
+from workbench.analysis.devices import work_rows
+from workbench.analysis.evidence import Evidence, gather_evidence
+from workbench.analysis.gaps import IdleGaps, idle_gaps
+from workbench.analysis.host_records import HostRecords
+from workbench.analysis.idle_pieces import Cuts, IdlePieces, Parts, described, host_parts
+from workbench.analysis.launches import Launches
+from workbench.analysis.nesting import distinct
+from workbench.analysis.ranges import Range
+from workbench.analysis.steps import Steps
+from workbench.analysis.synchronization import waited
+from workbench.trace.table import Kind, Trace
+
+ROUNDING_NS = 2
+"""Gaps up to this length come from rounding: idle time, but not counted as gaps."""
+BLOCK = 1 << 17
+"""Gaps explained at a time, so that memory stays bounded."""
+UNRECORDED_NS = 1_000_000
+"""A device that takes longer to begin what was launched was busy with unrecorded work."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Idle:
+    """The idle time of one device in a range, explained."""
+
+    device: int
+    range: Range
+    total: int
+    """Idle time in ns; the causes sum to it exactly."""
+    gaps: int
+    """Number of gaps longer than rounding."""
+    largest: int
+    """Length of the longest gap in ns."""
+    by_cause: dict[str, int | None]
+    """Nanoseconds per cause, in the order of ``CAUSES``; ``None``: this trace cannot show it."""
+    pieces: IdlePieces
+    first_use: int
+    """Part of allocation and kernel_loading in the first complete step; steady state lacks it."""
+    unrecorded: int
+    """Part of ``unknown`` that is unrecorded device work: launched, yet begun far too late."""
+    uncertainty: int
+    """Clock offset between host and device in ns that was applied."""
+
+
+def attribute_idle(
+    trace: Trace,
+    device: int,
+    range: Range,  # noqa: A002
+    steps: Steps | None,
+    launches: Launches,
+    *,
+    evidence: Evidence | None = None,
+) -> Idle:
+    """Say why a device was idle in a range.
+
+    Args:
+        trace: The event table.
+        device: Index of the device.
+        range: A stretch on the device's clock.
+        steps: The steps of the loop, if the trace marks any.
+        launches: The join of device work to its launching calls.
+        evidence: From ``gather_evidence``, to save its work when asking again.
+    """
+    gaps = idle_gaps(trace, device, range, launches)
+    offset = launches.clock_offset.get(device, 0)
+    span = range.shifted(offset)
+    if _explainable(trace, launches, device):
+        evidence = evidence or gather_evidence(trace, launches, steps)
+        absent = _absent(trace, evidence.records)
+    else:
+        evidence = None
+        absent = frozenset(CAUSES) - {"unknown"}
+    pieces = IdlePieces.joined(
+        [
+            described(trace, _explained(evidence, some), some, span, steps=steps, evidence=evidence)
+            for some in gaps.in_blocks(BLOCK)
+        ]
+    )
+    if offset:
+        pieces = replace(pieces, start=pieces.start - offset, end=pieces.end - offset)
+    length = pieces.end - pieces.start
+    return Idle(
+        device=device,
+        range=range,
+        total=int(length.sum()),
+        **_sizes(gaps, span),
+        by_cause={
+            cause: None if cause in absent else int(length[pieces.cause == code].sum())
+            for cause, code in CAUSE_CODE.items()
+        },
+        pieces=pieces,
+        first_use=int(length[pieces.first_use].sum()),
+        unrecorded=int(length[pieces.unrecorded].sum()),
+        uncertainty=offset,
+    )
+
+
+def _explainable(trace: Trace, launches: Launches, device: int) -> bool:
+    """Whether the clocks compare and any work of the device has a launch record."""
+    rows = work_rows(trace, device)
+    return launches.clock_ok.get(device, True) and bool((launches.launch[rows] >= 0).any())
+
+
+def _sizes(gaps: IdleGaps, span: Range) -> dict[str, int]:
+    """Number of gaps in the range beyond rounding, and the length of the longest."""
+    length = np.minimum(gaps.end, span.end) - np.maximum(gaps.start, span.start)
+    return {"gaps": int((length > ROUNDING_NS).sum()), "largest": int(length.max(initial=0))}
+
+
+def _explained(evidence: Evidence | None, gaps: IdleGaps) -> Parts:
+    """Cut every gap at its launching call and give each part its causes."""
+    if evidence is None:
+        return Parts.unknown(Cuts(np.arange(len(gaps.start)), gaps.start, gaps.end))
+    unlaunched = np.flatnonzero(gaps.launch < 0)
+    launched = np.flatnonzero(gaps.launch >= 0)
+    start, end = gaps.start[launched], gaps.end[launched]
+    call_start = np.clip(gaps.call_start[launched], start, end)
+    call_end = np.clip(gaps.call_end[launched], call_start, end)
+    before = Cuts(launched, start, call_start)
+    during = Cuts(launched, call_start, call_end)
+    after = Cuts(launched, call_end, end)
+    return Parts.joined(
+        Parts.unknown(Cuts(unlaunched, gaps.start[unlaunched], gaps.end[unlaunched])),
+        _before_call(evidence, gaps, before),
+        _in_call(evidence, gaps, during),
+        _after_call(gaps, after),
+    )
+
+
+def _after_call(gaps: IdleGaps, cuts: Cuts) -> Parts:
+    """Rule 2: the device takes what was launched; if that takes too long, it was busy unseen."""
+    queued = gaps.call_end[cuts.gap] <= gaps.start[cuts.gap]
+    cause = np.where(queued, CAUSE_CODE["kernel_gap"], CAUSE_CODE["launch"])
+    unrecorded = cuts.end - cuts.start > UNRECORDED_NS
+    cause = np.where(unrecorded, CAUSE_CODE["unknown"], cause).astype(np.uint8)
+    host = np.where(cause == CAUSE_CODE["launch"], gaps.launch[cuts.gap], -1)
+    return Parts.of(cuts, cause, host=host, unrecorded=unrecorded)
+
+
+def _in_call(evidence: Evidence, gaps: IdleGaps, cuts: Cuts) -> Parts:
+    """Rule 3, after rule 7: the launching call itself, which may load its kernel."""
+    parts = host_parts(evidence, gaps, cuts)
+    loading = _loads_kernel(evidence, gaps)[parts.gap]
+    kept = np.isin(parts.cause, [CAUSE_CODE["profiler"], CAUSE_CODE["kernel_loading"]])
+    launch = np.where(loading, CAUSE_CODE["kernel_loading"], CAUSE_CODE["launch"])
+    return parts.with_cause(
+        np.where(kept, parts.cause, launch).astype(np.uint8),
+        host=np.where(kept, parts.host, gaps.launch[parts.gap]),
+    )
+
+
+def _loads_kernel(evidence: Evidence, gaps: IdleGaps) -> NDArray[np.bool_]:
+    """Per gap: the call is the first one of its kernel's name and far longer than usual."""
+    events = evidence.trace.events
+    work = np.maximum(gaps.next_work, 0)
+    is_first = gaps.call_start <= evidence.first_call[events.name[work]]
+    long = gaps.call_end - gaps.call_start > evidence.loading_ns
+    return np.asarray((gaps.launch >= 0) & (events.kind[work] == Kind.KERNEL) & is_first & long)
+
+
+def _before_call(evidence: Evidence, gaps: IdleGaps, cuts: Cuts) -> Parts:
+    """Rules 3 to 11: what the launching thread did before it called."""
+    parts = host_parts(evidence, gaps, cuts)
+    behind = waited(evidence, gaps, cuts)
+    parts = parts.split_at_own(behind.start).split_at_own(behind.end)
+    late = (parts.start >= behind.start[parts.gap]) & (parts.end <= behind.end[parts.gap])
+    return parts.with_cause(
+        np.where(late, CAUSE_CODE["synchronization"], parts.cause).astype(np.uint8),
+        host=np.where(late, behind.call[parts.gap], parts.host),
+    )
+
+
+def _absent(trace: Trace, records: HostRecords) -> frozenset[str]:
+    """The causes that this trace could not show even if they had been there."""
+    events = trace.events
+    seen = {HOST_ORDER[code] for code in distinct(records.own)}
+    absent = {"input", "garbage_collection"} - seen
+    if not len(events.rows(Kind.PYTHON)):
+        absent.add("host_python")
+    return frozenset(absent)

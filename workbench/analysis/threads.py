@@ -1,0 +1,236 @@
+"""Which record decides what a thread is doing, instant by instant.
+
+A thread is cut at all its records, and the innermost one decides. In backward two threads share
+the work: the autograd thread runs the nodes while the thread that called ``backward()`` waits for
+it. While an autograd thread is in no record, the thread that handed over decides, unless the
+engine's own code runs between two nodes; while that one waits, the autograd thread decides.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workbench.analysis import causes
+from workbench.analysis.host_records import CALLS, OPERATOR, HostRecords
+from workbench.analysis.intervals import Spans, contains, union
+from workbench.analysis.nesting import Rows, Times, distinct, innermost
+from workbench.analysis.steps import Steps
+from workbench.trace.table import Kind, Trace
+
+BEGINNING = np.iinfo(np.int64).min
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Timeline:
+    """A thread in pieces: piece k runs from ``start[k]`` to ``start[k + 1]``, the last for ever."""
+
+    start: Times
+    position: Rows
+    """Position of the deciding record, -1 where none is open."""
+    range: Rows
+    """Position of the innermost user range of the deciding thread, or -1."""
+
+    def at(self, instants: Times) -> Times:
+        """For each instant, the number of its piece."""
+        return np.asarray(np.searchsorted(self.start, instants, "right") - 1, np.int64)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Backward:
+    """One autograd thread and the thread that handed over to it."""
+
+    lane: int
+    caller: int
+    nodes: Spans
+    first: NDArray[np.intp]
+    """Position of the node that begins each of the spans."""
+
+
+class Threads:
+    """The deciding timelines of the threads of one trace, each made when first asked for."""
+
+    def __init__(self, trace: Trace, records: HostRecords, steps: Steps | None) -> None:
+        self.records = records
+        self._trace = trace
+        self._backward = _backward_threads(trace, records, steps)
+        self._plain: dict[int, Timeline] = {}
+        self._deciding: dict[int, Timeline] = {}
+
+    def timeline(self, lane: int) -> Timeline:
+        """What decides for a thread, whether its own record or that of its partner."""
+        if lane not in self._deciding:
+            self._deciding[lane] = self._made(lane)
+        return self._deciding[lane]
+
+    def _made(self, lane: int) -> Timeline:
+        for pair in self._backward:
+            if pair.lane == lane:
+                return self._of_autograd(pair)
+        own = self._own(lane)
+        for pair in self._backward:
+            if pair.caller == lane:
+                own = _replaced(own, self.timeline(pair.lane), self._waits(pair))
+        return own
+
+    def _own(self, lane: int) -> Timeline:
+        if lane not in self._plain:
+            self._plain[lane] = _plain_timeline(self.records, lane)
+        return self._plain[lane]
+
+    def _of_autograd(self, pair: Backward) -> Timeline:
+        """Its own records; between two nodes the engine; otherwise the caller decides."""
+        own, caller = self._own(pair.lane), self._own(pair.caller)
+        start = _instants(own.start, caller.start)
+        mine, other = own.at(start), caller.at(start)
+        position, place = own.position[mine], own.range[mine]
+        away = position < 0
+        between = away & contains(self._engine(pair), start)
+        before = np.searchsorted(pair.nodes.start, start, "right") - 1
+        position = np.where(between, pair.first[np.maximum(before, 0)], position).astype(np.int32)
+        handed = away & ~between
+        position = np.where(handed, caller.position[other], position)
+        place = np.where(handed & (place < 0), caller.range[other], place)
+        return Timeline(start=start, position=position, range=place)
+
+    def _engine(self, pair: Backward) -> Spans:
+        """The stretches between two nodes in which the caller began nothing."""
+        after, before = pair.nodes.end[:-1], pair.nodes.start[1:]
+        quiet = self._begun(pair.caller, after) == self._begun(pair.caller, before)
+        return Spans(after[quiet], before[quiet])
+
+    def _waits(self, pair: Backward) -> Spans:
+        """While nodes follow each other and the caller begins nothing, it waits in backward().
+
+        A caller inside a call or an operator of its own is busy there instead.
+        """
+        engine = self._engine(pair)
+        runs = union(
+            np.concatenate((pair.nodes.start, engine.start)),
+            np.concatenate((pair.nodes.end, engine.end)),
+        )
+        begun = self._begun(pair.caller, runs.start) == self._begun(pair.caller, runs.end)
+        caller = self._own(pair.caller)
+        holder = caller.position[caller.at(runs.start)]
+        free = (holder < 0) | ~self._busy()[np.maximum(holder, 0)]
+        waiting = begun & free
+        return Spans(runs.start[waiting], runs.end[waiting])
+
+    def _busy(self) -> NDArray[np.bool_]:
+        """Per position: a call, or an operator that is no optimizer's closure."""
+        events, nesting = self._trace.events, self.records.nesting
+        optimizer = np.isin(
+            events.name[nesting.row],
+            causes.codes_matching(self._trace, causes.OPTIMIZER_PATTERN),
+        )
+        call = np.isin(events.kind[nesting.row], CALLS)
+        return np.asarray(call | ((self.records.own == OPERATOR) & ~optimizer))
+
+    def _begun(self, lane: int, at: Times) -> Times:
+        """How many records of the thread began before each instant."""
+        lanes = self.records.start_lane
+        first, last = np.searchsorted(lanes, (lane, lane + 1))
+        return np.asarray(np.searchsorted(self.records.starts[first:last], at, "left"), np.int64)
+
+
+def _plain_timeline(records: HostRecords, lane: int) -> Timeline:
+    """The thread cut at all its own records."""
+    cuts = [np.array([BEGINNING], np.int64)]
+    for nesting in (records.nesting, records.ranges):
+        first, last = np.searchsorted(nesting.lane, (lane, lane + 1))
+        cuts += [nesting.start[first:last], nesting.end[first:last]]
+    start = _instants(*cuts)
+    lanes = np.full(len(start), lane, np.int32)
+    return Timeline(
+        start=start,
+        position=innermost(records.nesting, lanes, start),
+        range=innermost(records.ranges, lanes, start),
+    )
+
+
+def _instants(*cuts: Times) -> Times:
+    """All cuts, sorted, each once; sorting is far faster here than the hashing of np.unique."""
+    instants = np.sort(np.concatenate(cuts), kind="stable")
+    first = np.append(np.array([True]), instants[1:] != instants[:-1])
+    return np.asarray(instants[first], np.int64)
+
+
+def _replaced(own: Timeline, other: Timeline, where: Spans) -> Timeline:
+    """The other timeline inside the spans, the own one elsewhere."""
+    if not len(where.start):
+        return own
+    start = _instants(own.start, other.start, where.start, where.end)
+    inside = contains(where, start)
+    mine, its = own.at(start), other.at(start)
+    return Timeline(
+        start=start,
+        position=np.where(inside, other.position[its], own.position[mine]),
+        range=np.where(inside, other.range[its], own.range[mine]),
+    )
+
+
+def _backward_threads(
+    trace: Trace, records: HostRecords, steps: Steps | None
+) -> tuple[Backward, ...]:
+    """Threads that run nodes for another one, each with its caller."""
+    nesting = records.nesting
+    node = _nodes(trace, records)
+    found = []
+    for lane in distinct(nesting.lane[node]).tolist():
+        here = np.flatnonzero(node & (nesting.lane == lane))
+        spans = union(nesting.start[here], nesting.end[here])
+        caller = _caller(trace, records, node, here, steps)
+        if caller is None or caller == lane:
+            continue
+        first = here[np.searchsorted(nesting.start[here], spans.start, "left")]
+        found.append(Backward(lane=lane, caller=caller, nodes=spans, first=first))
+    return tuple(found)
+
+
+def _nodes(trace: Trace, records: HostRecords) -> NDArray[np.bool_]:
+    """Per position: whether it is a node of the autograd engine."""
+    events, nesting = trace.events, records.nesting
+    codes = causes.codes_matching(trace, causes.NODE_PATTERN)
+    if not len(codes):
+        codes = causes.codes_matching(trace, causes.OLD_NODE_PATTERN)
+    named = np.isin(events.name[nesting.row], codes)
+    return np.asarray(named & np.isin(events.kind[nesting.row], (Kind.OPERATOR,)))
+
+
+def _caller(
+    trace: Trace,
+    records: HostRecords,
+    node: NDArray[np.bool_],
+    here: NDArray[np.intp],
+    steps: Steps | None,
+) -> int | None:
+    """The thread of the forward operators whose sequence numbers the nodes answer.
+
+    Where no sequence numbers were recorded: the thread of the loop, or that with most operators
+    outside of nodes in the same process.
+    """
+    events, nesting = trace.events, records.nesting
+    outside = (records.own == OPERATOR) & ~node & ~_inside(nesting.parent, node)
+    sequence = events.sequence[nesting.row]
+    answered = sequence[here]
+    answered = answered[answered >= 0]
+    forward = outside & np.isin(sequence, answered)
+    if len(answered) and forward.any():
+        return int(np.bincount(nesting.lane[forward]).argmax())
+    if steps is not None:
+        return steps.lane
+    pid = trace.lanes[int(nesting.lane[here[0]])].pid
+    same = np.array([lane.pid == pid for lane in trace.lanes])
+    outside &= same[nesting.lane]
+    return int(np.bincount(nesting.lane[outside]).argmax()) if outside.any() else None
+
+
+def _inside(parent: Rows, marked: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Whether any enclosing record is marked, by doubling leaps."""
+    found, above = marked.copy(), parent.copy()
+    at = np.flatnonzero(above >= 0)
+    while len(at):
+        found[at] |= found[above[at]]
+        above[at] = above[above[at]]
+        at = at[above[at] >= 0]
+    return found
