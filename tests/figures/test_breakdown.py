@@ -52,7 +52,7 @@ def test_busy_device_says_what_takes_most_beside_compute():
 def test_cpu_names_its_two_largest_parts():
     figure = breakdown(CPU, total_ns=100 * MS, device_label="CPU")
     title = figure.layout.title.text
-    assert title == "Waiting for data takes 39 % of the step, backward takes 31 %"
+    assert title == "39 % of the step goes to waiting for data, 31 % to backward"
 
 
 def test_both_rows_of_bars_add_up_to_the_step():
@@ -79,6 +79,15 @@ def test_idle_is_a_thin_band_and_work_is_not():
 def test_waiting_on_the_cpu_is_the_threads_own_time_and_no_thin_band():
     bar = breakdown(CPU, total_ns=100 * MS, device_label="CPU").data[0]
     assert len(set(bar.width)) == 1
+
+
+def test_a_part_too_wide_for_words_beside_it_carries_them():
+    wide = breakdown({"compute": 92, "launch": 8}, total_ns=100, device_label="GPU 0")
+    assert "compute  <b>92 %</b>  92.0 ns" in wide.data[0].text
+    assert wide.data[0].insidetextfont.color[0] == "#FFFFFF"
+    assert len(_labels(wide)) == 1
+    idle = breakdown({"compute": 8, "input": 92}, total_ns=100, device_label="GPU 0")
+    assert len(_labels(idle)) == 2, "a thin band cannot carry words: they stand over it"
 
 
 def test_times_are_per_step_and_the_axis_says_so():

@@ -95,8 +95,15 @@ def test_no_name_is_read_as_markup_formula_or_template(name: str):
 def test_operators_are_ranked_by_device_time_where_there_is_any():
     frame = _operators(host_self_ns=[9, 1], device_ns=[10, 90])
     figure = operator_times(frame)
-    assert figure.layout.title.text == "aten::op1 takes 90 % of the operators' device time"
+    assert figure.layout.title.text == "Most device time is launched inside aten::op1: 90.0 ns"
     assert figure.data[0].marker.color[0] == "#0072B2"
+
+
+def test_device_time_of_a_wrapper_and_its_inside_is_never_added_up():
+    frame = _operators(host_self_ns=[1, 1], device_ns=[100, 100])
+    figure = operator_times(frame)
+    assert "%" not in figure.to_json().replace("%{customdata}", "")
+    assert "rows overlap" in figure.layout.title.subtitle.text
 
 
 def test_operators_without_a_device_are_ranked_by_their_own_host_time():

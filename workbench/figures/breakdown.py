@@ -14,6 +14,11 @@ if TYPE_CHECKING:
 SMALL = 0.005
 """Parts below this share are drawn together; the table beside the figure lists each."""
 
+ROOM = 0.34
+"""Share of the width that a label may need."""
+OVER = 11
+"""Pixels from the middle of a thin bar to the words over it."""
+
 WORK = (
     "compute",
     "exposed_communication_wait",
@@ -34,6 +39,16 @@ HOST = (
     "host_other",
 )
 _HOST_ONLY = frozenset({"forward", "backward", "optimizer", "other_operators"})
+
+
+class Place(NamedTuple):
+    """Where a label stands: its end of the bar, and pixels to the right and up."""
+
+    at: int
+    anchor: str
+    shift: int
+    lift: int
+    inside: bool = False
 
 
 class Part(NamedTuple):
@@ -72,6 +87,11 @@ def breakdown(
             f"the parts sum to {sum(measured.values())} ns, more than the window of {total_ns} ns"
         )
     parts = ordered(measured, total_ns)
+    thin = not is_host(measured)
+    places = [
+        _place(start, part.ns, total_ns, thin=thin and palette.category(part.name).idle)
+        for part, start in zip(parts, _starts(parts), strict=True)
+    ]
     missing = [palette.category(name).label for name, ns in (parts_ns or {}).items() if ns is None]
     per = steps or 1
     scale = time_scale(total_ns / per)
@@ -90,10 +110,9 @@ def breakdown(
             "showgrid": False,
             "showticklabels": False,
         },
-        annotations=_labels(parts, total_ns, per, scale),
+        annotations=_labels(parts, places, total_ns, per, scale),
     )
-    thin = not is_host(measured)
-    drawn.add_bar(**_bars(parts, total_ns, per, scale, thin_idle=thin))
+    drawn.add_bar(**_bars(parts, places, total_ns, per, scale, thin_idle=thin))
     return drawn
 
 
@@ -145,12 +164,12 @@ def _host_headline(measured: Mapping[str, int], total_ns: int) -> str:
     phrase = {"input": "waiting for data", "host_other": "host code outside the framework"}
     ranked = sorted(measured, key=lambda name: -measured[name])[:2]
     first, *second = [
-        f"{phrase.get(name, palette.category(name).label)} takes "
-        f"{share_text(measured[name] / total_ns)}"
+        (share_text(measured[name] / total_ns), phrase.get(name, palette.category(name).label))
         for name in ranked
         if measured[name] > 0.05 * total_ns or name == ranked[0]
     ]
-    return ", ".join([f"{first[:1].upper()}{first[1:]} of the step", *second])
+    text = f"{first[0]} of the step goes to {first[1]}"
+    return text + "".join(f", {share} to {what}" for share, what in second)
 
 
 def _subtitle(total_ns: int, steps: int | None, missing: list[str]) -> str:
@@ -171,7 +190,13 @@ def _starts(parts: list[Part]) -> list[int]:
 
 
 def _bars(
-    parts: list[Part], total_ns: int, per: int, scale: Scale, *, thin_idle: bool
+    parts: list[Part],
+    places: list[Place],
+    total_ns: int,
+    per: int,
+    scale: Scale,
+    *,
+    thin_idle: bool,
 ) -> dict[str, object]:
     """The stacked bar in row 0 and, a row each, the same parts at the same place."""
     base = [start / per / scale.size for start in _starts(parts)]
@@ -179,6 +204,10 @@ def _bars(
     looks = [palette.category(part.name) for part in parts]
     thick = [0.22 if look.idle and thin_idle else 0.7 for look in looks]
     said = [_hover(part, total_ns, per) for part in parts]
+    inside = [
+        _words(part, total_ns, per) if place.inside else ""
+        for part, place in zip(parts, places, strict=True)
+    ]
     return {
         "orientation": "h",
         "base": base * 2,
@@ -195,6 +224,12 @@ def _bars(
                 "solidity": 0.5,
             },
         },
+        "text": [""] * len(parts) + inside,
+        "textposition": "inside",
+        "insidetextanchor": "start",
+        "insidetextfont": {"color": [palette.ink_on(look.colour) for look in looks] * 2},
+        "textangle": 0,
+        "constraintext": "none",
         "customdata": said * 2,
         "hovertemplate": "%{customdata}<extra></extra>",
     }
@@ -208,16 +243,30 @@ def _hover(part: Part, total_ns: int, per: int) -> str:
     return "<br>".join(lines)
 
 
-def _labels(parts: list[Part], total_ns: int, per: int, scale: Scale) -> list[dict[str, object]]:
+def _place(start: int, ns: int, total_ns: int, *, thin: bool) -> Place:
+    """Beside the bar where there is room for the words, else inside it, or over a thin one."""
+    end = start + ns
+    if total_ns - end >= ROOM * total_ns:
+        return Place(end, "left", 6, 0)
+    if start >= ROOM * total_ns:
+        return Place(start, "right", -6, 0)
+    return Place(start, "left", 0, OVER, inside=not thin)
+
+
+def _words(part: Part, total_ns: int, per: int) -> str:
+    share = share_text(part.ns / total_ns)
+    return f"{names.plain(part.label)}  <b>{share}</b>  {time_text(part.ns / per)}"
+
+
+def _labels(
+    parts: list[Part], places: list[Place], total_ns: int, per: int, scale: Scale
+) -> list[dict[str, object]]:
     made = []
-    for row, (part, start) in enumerate(zip(parts, _starts(parts), strict=True), start=1):
-        share = share_text(part.ns / total_ns)
-        text = f"{names.plain(part.label)}  <b>{share}</b>  {time_text(part.ns / per)}"
-        room_right = total_ns - start - part.ns
-        if room_right >= start:
-            at, anchor, shift = start + part.ns, "left", 6
-        else:
-            at, anchor, shift = start, "right", -6
-        x = at / per / scale.size
-        made.append(template.direct_label(text, x=x, y=row, xanchor=anchor, xshift=shift))
+    for row, (part, place) in enumerate(zip(parts, places, strict=True), start=1):
+        if place.inside:
+            continue
+        text = _words(part, total_ns, per)
+        x = place.at / per / scale.size
+        label = template.direct_label(text, x=x, y=row, xanchor=place.anchor, xshift=place.shift)
+        made.append({**label, "yshift": place.lift})
     return made

@@ -152,9 +152,10 @@ def _layout(totals: Sequence[Total], length: NDArray[np.int64], window_ns: int) 
 
 
 def _decades(length: NDArray[np.int64]) -> dict[str, Any]:
-    """Ticks of a logarithmic time axis in words, a tick a power of ten."""
-    high = int(np.ceil(np.log10(max(int(length.max()), 10))))
-    ticks = [10.0**power for power in range(high + 1)]
+    """Ticks of a logarithmic time axis in words: 1, 2 and 5 of each power of ten where few fit."""
+    low, high = int(np.log10(max(int(length.min()), 1))), int(np.log10(max(int(length.max()), 1)))
+    steps = (1, 2, 5) if high - low < 2 else (1,)
+    ticks = [step * 10.0**power for power in range(low, high + 2) for step in steps]
     return {"tickvals": ticks, "ticktext": [time_text(tick) for tick in ticks]}
 
 

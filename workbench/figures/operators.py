@@ -34,26 +34,37 @@ def operator_times(
     filled = table.assign(**{column: table[column].fillna(0)})
     ranked = filled.sort_values(column, ascending=False, kind="stable")
     ranked = ranked[ranked[column] > 0]
-    total = float(ranked[column].sum())
-    where = "device" if on_device else "host"
-    rows = [_row(record, column, total) for record in ranked.head(limit).to_dict("records")]
-    counted = "kernels that an operator launched itself" if on_device else "nested ones left out"
-    subtitle = f"{time_text(total)} of {where} time, {counted}"
+    rows = [_row(record, column) for record in ranked.head(limit).to_dict("records")]
     left = len(ranked) - len(rows)
-    if left:
-        rest = float(ranked[column].iloc[limit:].sum()) / total
-        subtitle += f" · not drawn: {count_text(left)} more with {share_text(rest)}"
-    first = ranked.iloc[0]
-    share = share_text(float(first[column]) / total)
     return ranking(
-        f"{names.label(str(first['name']), 40)} takes {share} of the operators' {where} time",
-        names.plain(subtitle),
+        _headline(ranked, column),
+        f"{_COUNTED[column]}{f' · not drawn: {count_text(left)} more' if left else ''}",
         rows,
-        axis="device time" if on_device else "host time without nested operators",
+        axis=_AXES[column],
     )
 
 
-def _row(record: Mapping[Hashable, Any], column: str, total: float) -> Row:
+_AXES = {
+    "device_ns": "device time launched inside the operator",
+    "host_self_ns": "host time without nested operators",
+}
+_COUNTED = {
+    "device_ns": "an operator holds what it called, so rows overlap and do not add up",
+    "host_self_ns": "nested operators left out, so rows add up",
+}
+
+
+def _headline(ranked: "pd.DataFrame", column: str) -> str:
+    first = ranked.iloc[0]
+    name, ns = names.label(str(first["name"]), 40), float(first[column])
+    if column == "device_ns":
+        return f"Most device time is launched inside {name}: {time_text(ns)}"
+    return (
+        f"{name} takes {share_text(ns / float(ranked[column].sum()))} of the operators' host time"
+    )
+
+
+def _row(record: Mapping[Hashable, Any], column: str) -> Row:
     name, ns, calls = str(record["name"]), float(record[column]), int(record["calls"])
     said = [
         f"<b>{names.full(name)}</b>",
@@ -62,7 +73,7 @@ def _row(record: Mapping[Hashable, Any], column: str, total: float) -> Row:
         f"host, with nested: {exact(float(str(record['host_total_ns'])))}",
     ]
     if column == "device_ns":
-        said.append(f"device: {exact(ns)}")
+        said.append(f"device, with nested: {exact(ns)}")
     look = palette.category("compute" if column == "device_ns" else "host_operators")
-    value = f"{time_text(ns)}  <b>{share_text(ns / total)}</b>  × {count_text(calls)}"
+    value = f"<b>{time_text(ns)}</b>  × {count_text(calls)}"
     return Row(name, value, (Bar(ns, look.colour, "<br>".join(said)),))

@@ -7,13 +7,18 @@
     const plot = figure.querySelector(".wb-plot");
     try {
       const { data, layout } = JSON.parse(figure.querySelector("script").textContent);
-      plot.style.height = `${layout.height}px`;
-      await window.Plotly.newPlot(plot, data, layout, { displayModeBar: false });
-      new ResizeObserver(() => plot.clientWidth && window.Plotly.Plots.resize(plot)).observe(plot);
+      plot.style.cssText = `display: block; height: ${layout.height}px`;
+      const wide = () => plot.clientWidth || 700; // inside something folded there is no width yet
+      await window.Plotly.newPlot(plot, data, { ...layout, width: wide() }, { displayModeBar: false });
+      new ResizeObserver(() => {
+        if (plot.clientWidth && plot.clientWidth !== plot.layout.width) {
+          window.Plotly.relayout(plot, { width: plot.clientWidth });
+        }
+      }).observe(plot);
       figure.querySelector("details").open = false;
       figure.dataset.wbFigure = "drawn";
     } catch (error) {
-      plot.style.height = "";
+      plot.style.height = "auto";
       plot.textContent = `The chart could not be drawn (${error.message}); its numbers are below.`;
       figure.dataset.wbFigure = "failed";
     }

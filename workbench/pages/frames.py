@@ -33,7 +33,7 @@ _OPERATORS: tuple[tuple[str, str, Kind], ...] = (
     ("calls", "calls", "count"),
     ("host_self_ns", "host, itself", "time"),
     ("host_total_ns", "host, with nested", "time"),
-    ("device_ns", "device", "time"),
+    ("device_ns", "device, with nested", "time"),
 )
 
 

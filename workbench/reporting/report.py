@@ -64,7 +64,7 @@ def report(
         parameters=parameters,
         title=title or f"Profile of {name}",
         heading=title,
-        footer=f"torch-workbench {version()}",
+        footer=f"torch-workbench {version()}".removesuffix(" unknown"),
     )
     with tempfile.TemporaryDirectory(prefix="workbench-report-", ignore_cleanup_errors=True) as at:
         folder = Path(at)
