@@ -31,7 +31,7 @@ def union(start: Times, end: Times) -> Spans:
     if not len(start):
         return EMPTY
     if (start[1:] < start[:-1]).any():
-        order = np.argsort(start, kind="stable")
+        order = np.argsort(start)
         start, end = start[order], end[order]
     reach = np.maximum.accumulate(end)
     first = np.empty(len(start), bool)
