@@ -37,7 +37,7 @@ def _labels(figure: go.Figure) -> list[str]:
 
 
 def test_title_names_the_share_of_waiting_and_its_cause():
-    figure = breakdown(DEVICE, total_ns=100 * MS, device_label="GPU 0")
+    figure = breakdown(DEVICE, total_ns=100 * MS, device_label="GPU 0", steps=10)
     assert figure.layout.title.text == "GPU 0 waits 40 % of the step, mostly for data"
 
 
@@ -45,14 +45,14 @@ def test_busy_device_says_what_takes_most_beside_compute():
     parts = {"compute": 80 * MS, "exposed_communication_transfer": 15 * MS, "launch": 5 * MS}
     figure = breakdown(parts, total_ns=100 * MS, device_label="GPU 0")
     assert figure.layout.title.text == (
-        "GPU 0 computes 80 % of the step; communication (transfer) takes 15 %"
+        "GPU 0 computes 80 % of the window; communication (transfer) takes 15 %"
     )
 
 
 def test_cpu_names_its_two_largest_parts():
     figure = breakdown(CPU, total_ns=100 * MS, device_label="CPU")
     title = figure.layout.title.text
-    assert title == "39 % of the step goes to waiting for data, 31 % to backward"
+    assert title == "39 % of the window goes to waiting for data, 31 % to backward"
 
 
 def test_both_rows_of_bars_add_up_to_the_step():

@@ -96,7 +96,7 @@ def breakdown(
     per = steps or 1
     scale = time_scale(total_ns / per)
     drawn = template.figure(
-        names.plain(headline(measured, total_ns, device_label)),
+        names.plain(headline(measured, total_ns, device_label, "step" if steps else "window")),
         names.plain(_subtitle(total_ns, steps, missing)),
         height=132 + 24 * (len(parts) + 1),
         xaxis={
@@ -139,10 +139,10 @@ def is_host(measured: Mapping[str, int | None]) -> bool:
     return not _HOST_ONLY.isdisjoint(measured)
 
 
-def headline(measured: Mapping[str, int], total_ns: int, device_label: str) -> str:
+def headline(measured: Mapping[str, int], total_ns: int, device_label: str, whole: str) -> str:
     """The finding in one sentence, for the title."""
     if is_host(measured):
-        return _host_headline(measured, total_ns)
+        return _host_headline(measured, total_ns, whole)
     idle = {n: ns for n, ns in measured.items() if palette.category(n).idle or n not in WORK}
     waiting = sum(idle.values()) / total_ns
     if idle and waiting >= 0.1:
@@ -150,17 +150,17 @@ def headline(measured: Mapping[str, int], total_ns: int, device_label: str) -> s
         share = idle[cause] / sum(idle.values())
         often = "mostly" if share >= 0.5 else "most of all"
         reason = palette.category(cause).waits or f"for {palette.category(cause).label}"
-        return f"{device_label} waits {share_text(waiting)} of the step, {often} {reason}"
+        return f"{device_label} waits {share_text(waiting)} of the {whole}, {often} {reason}"
     work = {name: ns for name, ns in measured.items() if name in WORK}
     others = {name: ns for name, ns in work.items() if name != "compute"}
-    text = f"{device_label} computes {share_text(work.get('compute', 0) / total_ns)} of the step"
+    text = f"{device_label} computes {share_text(work.get('compute', 0) / total_ns)} of the {whole}"
     if others and max(others.values()) >= 0.05 * total_ns:
         name = max(others, key=lambda key: others[key])
         text += f"; {palette.category(name).label} takes {share_text(others[name] / total_ns)}"
     return text
 
 
-def _host_headline(measured: Mapping[str, int], total_ns: int) -> str:
+def _host_headline(measured: Mapping[str, int], total_ns: int, whole: str) -> str:
     phrase = {"input": "waiting for data", "host_other": "host code outside the framework"}
     ranked = sorted(measured, key=lambda name: -measured[name])[:2]
     first, *second = [
@@ -168,7 +168,7 @@ def _host_headline(measured: Mapping[str, int], total_ns: int) -> str:
         for name in ranked
         if measured[name] > 0.05 * total_ns or name == ranked[0]
     ]
-    text = f"{first[0]} of the step goes to {first[1]}"
+    text = f"{first[0]} of the {whole} goes to {first[1]}"
     return text + "".join(f", {share} to {what}" for share, what in second)
 
 
@@ -236,7 +236,7 @@ def _bars(
 
 
 def _hover(part: Part, total_ns: int, per: int) -> str:
-    lines = [f"<b>{names.plain(part.label)}</b>", f"{share_text(part.ns / total_ns)} of the step"]
+    lines = [f"<b>{names.plain(part.label)}</b>", f"{share_text(part.ns / total_ns)} of the whole"]
     if per > 1:
         lines.append(f"{exact(part.ns / per)} per step")
     lines.append(f"{exact(part.ns)} in the window")
