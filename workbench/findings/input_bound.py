@@ -56,7 +56,7 @@ def input_bound(facts: Facts) -> Finding | None:
     return Finding(
         code=CODE,
         title=f"Input-bound: {share_text(wait.share)} of each step is waiting for data "
-        f"({time_text(wait.per_step_ns)} of {time_text(wait.step_ns)}).",
+        f"(on average {time_text(wait.per_step_ns)} of {time_text(wait.step_ns)}).",
         verdict="yes",
         severity=_severity(wait),
         evidence={

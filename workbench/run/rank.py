@@ -27,10 +27,18 @@ if TYPE_CHECKING:
 class RankAnalysis:
     """The answers for one rank; ``read`` is called at the first question."""
 
-    def __init__(self, *, source: str, rank: int | None, read: Callable[[], Trace]) -> None:
+    def __init__(
+        self,
+        *,
+        source: str,
+        rank: int | None,
+        read: Callable[[], Trace],
+        alone: bool = False,
+    ) -> None:
         self.source = source
         self._rank = rank
         self._read = read
+        self._alone = alone
 
     @cached_property
     def trace(self) -> Trace:
@@ -39,7 +47,9 @@ class RankAnalysis:
 
     @property
     def rank(self) -> int | None:
-        """The rank as the file says it, else as its name does."""
+        """The rank as the file says it, else as its name does; a process alone has none."""
+        if self._alone and self.trace.world_size in (None, 1):
+            return None
         return self.trace.rank if self._rank is None else self._rank
 
     @cached_property
@@ -192,8 +202,12 @@ class RankAnalysis:
         return memory_summary(self.trace)
 
 
-def rank_of(path: Path, *, rank: int | None = None) -> RankAnalysis:
-    """The analyses of one trace file, read when first needed."""
+def rank_of(path: Path, *, rank: int | None = None, alone: bool = False) -> RankAnalysis:
+    """The analyses of one trace file, read when first needed.
+
+    ``alone`` marks the only trace of a Run of ours: its name says rank 0 also where no job with
+    ranks ran.
+    """
     from workbench.trace import read
 
-    return RankAnalysis(source=path.name, rank=rank, read=lambda: read(path))
+    return RankAnalysis(source=path.name, rank=rank, read=lambda: read(path), alone=alone)

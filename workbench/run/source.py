@@ -46,7 +46,7 @@ def load(folder: str | Path) -> Run:
         raise RunError(f"{folder} names no trace in its run.json: record again.")
     return Run(
         name=record.name,
-        ranks=[rank_of(trace) for trace in traces],
+        ranks=[rank_of(trace, alone=len(traces) == 1) for trace in traces],
         record=record,
         folder=folder,
         traces=traces,
