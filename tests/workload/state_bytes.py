@@ -48,16 +48,18 @@ def process_bytes() -> bytes:
         "collector": gc.isenabled(),
         "environment": sorted(os.environ.items()),
         "children": sorted(child.pid or 0 for child in active_children()),
-        "running": sorted(thread.ident or 0 for thread in threading.enumerate()),
+        "running": sorted((t.name, t.ident) for t in threading.enumerate()),
     }
     return repr(values).encode()
 
 
 def difference(before: bytes, after: bytes) -> str:
-    """The first lines that differ, for the message of a failing test."""
-    pairs = zip(before.splitlines(), after.splitlines(), strict=False)
-    found = [f"{a[:300]!r}\n  -> {b[:300]!r}" for a, b in pairs if a != b]
-    return "\n".join(found[:5]) or "one is longer than the other"
+    """Where the two first differ, for the message of a failing test."""
+    at = next((i for i, (a, b) in enumerate(zip(before, after, strict=False)) if a != b), None)
+    if at is None:
+        return f"{len(before)} bytes -> {len(after)} bytes"
+    low = max(0, at - 200)
+    return f"{before[low : at + 100]!r}\n-> {after[low : at + 100]!r}"
 
 
 def _write(value: object, path: str, lines: list[bytes], seen: dict[int, object]) -> None:

@@ -135,7 +135,7 @@ def test_the_users_persistent_workers_go_on_undisturbed() -> None:
 def test_flags_that_the_users_step_changes_are_put_back() -> None:
     def step(model: torch.nn.Module, batch: list[torch.Tensor]) -> None:
         torch.set_grad_enabled(False)
-        torch.set_num_threads(1)
+        torch.set_num_threads(3)
         torch.set_default_dtype(torch.float64)
         torch.set_float32_matmul_precision("medium")
         torch.use_deterministic_algorithms(True, warn_only=True)
@@ -206,4 +206,4 @@ def _interrupted(run: Callable[[], None], seconds: float) -> None:
             timer.join()
             time.sleep(0.001)  # an interrupt sent just now is taken here
     except KeyboardInterrupt:
-        pass
+        timer.join()

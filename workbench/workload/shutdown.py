@@ -6,6 +6,9 @@ from typing import Any
 
 from torch.utils.data import dataloader
 
+_FEEDER_S = 1.0
+"""How long to wait for the thread that writes to a worker's queue; it ends by itself."""
+
 _Workers = dataloader._MultiProcessingDataLoaderIter
 
 
@@ -17,9 +20,13 @@ def shut_down(iterator: Any) -> None:
     if isinstance(iterator, GeneratorType):
         iterator.close()
         return
-    stop = getattr(iterator, "_shutdown_workers", None)
-    if stop is not None:
-        stop()
+    if not isinstance(iterator, _Workers):
+        return
+    queues = getattr(iterator, "_index_queues", ())
+    feeders = [thread for queue in queues if (thread := getattr(queue, "_thread", None))]
+    iterator._shutdown_workers()
+    for thread in feeders:
+        thread.join(_FEEDER_S)
 
 
 def end_half_started(error: BaseException) -> None:
