@@ -158,6 +158,17 @@ def test_a_programmatic_launch_may_start_early(call: str) -> None:
     assert codes(overlapping(call)) == []
 
 
+def test_pre_roll_of_a_kernel_that_is_launched_so_later_may_start_early() -> None:
+    """Its own launch call lies before the capture; its name says how it is launched."""
+    made = Kineto()
+    made.op("aten::mm", 0, 5)
+    made.kernel("first", 10, 100, correlation=901)
+    made.kernel("attention", 105, 50, correlation=902)
+    made.runtime("cudaLaunchKernelExC", 100, 5, correlation=1)
+    made.kernel("attention", 200, 50, correlation=1)
+    assert codes(made) == []
+
+
 def test_kernels_of_one_graph_launch_may_overlap() -> None:
     assert codes(overlapping("cudaGraphLaunch", correlation=1)) == []
 

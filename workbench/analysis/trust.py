@@ -6,7 +6,6 @@ pre-roll, launches during graph capture, programmatic launches, overlaps within 
 of at most 1 us.
 """
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -14,22 +13,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.analysis.devices import described_devices, device_indices, work_rows
-from workbench.analysis.intervals import contains, gaps, total, union
+from workbench.analysis.intervals import contains, total, union
 from workbench.analysis.launches import LARGEST_OFFSET_NS, Launches
 from workbench.analysis.missing_kernels import (
     capture_spans,
     launch_calls,
     launches_without_kernel,
 )
+from workbench.analysis.overlaps import overlapping_rows
 from workbench.analysis.steps import Steps
+from workbench.analysis.unrecorded_work import unexplained_waits
 from workbench.analysis.window import before_capture
 from workbench.trace.table import Kind, Trace, Violation
 
 GRAVE_SHARE = 0.01
 """Share of device time from which a violation makes the trace untrusted."""
-UNRECORDED_NS = 1_000_000
-"""A wait between launch and start that nothing recorded explains, when longer than this."""
-ROUNDING_NS = 1_000
 
 ALWAYS_GRAVE = frozenset(
     {
@@ -48,8 +46,6 @@ CAUSES = ("causes", "queue", "operator_device_time")
 BUSY = ("busy", "idle", *CAUSES, "kernels")
 DEVICES = ("devices", *BUSY)
 """What a violation may void: ``devices`` is every number of every device."""
-_PROGRAMMATIC = re.compile(r"LaunchKernelEx")
-_GRAPH = re.compile(r"graph_?launch", re.IGNORECASE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,7 +161,7 @@ def _unrecorded_device_work(trace: Trace, launches: Launches) -> Iterator[Violat
     span = 1
     for device in device_indices(trace):
         if launches.clock_ok[device]:
-            waits, extent = _unexplained_waits(trace, launches, device)
+            waits, extent = unexplained_waits(trace, launches, device)
             count += len(waits)
             lost += int(waits.sum())
             longest = max(longest, int(waits.max(initial=0)))
@@ -184,34 +180,8 @@ def _unrecorded_device_work(trace: Trace, launches: Launches) -> Iterator[Violat
         )
 
 
-def _unexplained_waits(
-    trace: Trace, launches: Launches, device: int
-) -> tuple[NDArray[np.int64], int]:
-    """Per idle gap, the part after the launch call of the work that ends it, above the limit."""
-    events = trace.events
-    rows = work_rows(trace, device)
-    rows = rows[events.dur[rows] > 0]
-    if not len(rows):
-        return np.empty(0, np.int64), 0
-    start, end = events.ts[rows], events.end[rows]
-    busy = union(start, end)
-    idle = gaps(busy, int(start[0]), int(end.max()))
-    first = np.searchsorted(start, idle.end, "left")
-    last = np.searchsorted(start, idle.end, "right")
-    launch = launches.launch[rows]
-    called = np.where(launch >= 0, events.ts[np.maximum(launch, 0)], np.iinfo(np.int64).max)
-    next_work = first.copy()
-    for tied in np.flatnonzero(last - first > 1):
-        among = slice(int(first[tied]), int(last[tied]))
-        next_work[tied] = first[tied] + int(np.argmin(called[among]))
-    launch = launch[next_work]
-    returned = events.end[np.maximum(launch, 0)] - launches.clock_offset[device]
-    waits = np.where(launch >= 0, idle.end - np.maximum(idle.start, returned), 0)
-    return waits[waits > UNRECORDED_NS], int(end.max() - start[0])
-
-
 def _stream_overlap(trace: Trace, launches: Launches) -> Iterator[Violation]:
-    rows = _overlapping(trace, launches)
+    rows = overlapping_rows(trace, launches)
     if len(rows):
         yield Violation(
             code="stream_overlap",
@@ -223,47 +193,6 @@ def _stream_overlap(trace: Trace, launches: Launches) -> Iterator[Violation]:
             share=_share_of_device_time(trace, rows),
             voids=("kernels",),
         )
-
-
-def _overlapping(trace: Trace, launches: Launches) -> NDArray[np.intp]:
-    """Rows that start more than 1 us before their stream was free, without a legal reason."""
-    events = trace.events
-    rows = work_rows(trace, None)
-    order = np.lexsort((events.ts[rows], events.stream[rows], events.device[rows]))
-    rows = rows[order]
-    stream, device = events.stream[rows], events.device[rows]
-    edge = np.flatnonzero((np.diff(stream) != 0) | (np.diff(device) != 0)) + 1
-    late: list[NDArray[np.intp]] = []
-    for mine in np.split(rows, edge):
-        reach = np.maximum.accumulate(events.end[mine])
-        bad = np.flatnonzero(reach[:-1] - events.ts[mine[1:]] > ROUNDING_NS)
-        if len(bad):
-            owner = np.maximum.accumulate(
-                np.where(events.end[mine] == reach, np.arange(len(mine)), 0)
-            )
-            late.append(_illegal(trace, launches, mine[bad + 1], mine[owner[bad]]))
-    return np.concatenate(late) if late else np.empty(0, np.intp)
-
-
-def _illegal(
-    trace: Trace, launches: Launches, later: NDArray[np.intp], earlier: NDArray[np.intp]
-) -> NDArray[np.intp]:
-    """The later rows that neither a programmatic launch nor one common graph launch explains.
-
-    A kernel without a launch record is held for programmatic when its name is launched so later.
-    """
-    events = trace.events
-    call = launches.launch[later]
-    name = events.name[np.maximum(call, 0)]
-    so_launched = trace.name_codes(lambda n: bool(_PROGRAMMATIC.search(n)))
-    of_kernel = events.name[launches.launch >= 0]
-    its_call = events.name[launches.launch[launches.launch >= 0]]
-    known = np.unique(of_kernel[np.isin(its_call, so_launched)])
-    unseen = np.isin(events.name[later], known)
-    programmatic = np.where(call >= 0, np.isin(name, so_launched), unseen)
-    graph = np.isin(name, trace.name_codes(lambda n: bool(_GRAPH.search(n))))
-    graph &= (call >= 0) & (call == launches.launch[earlier])
-    return later[~(programmatic | graph)]
 
 
 def _absurd_duration(trace: Trace) -> Iterator[Violation]:

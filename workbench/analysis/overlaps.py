@@ -1,0 +1,62 @@
+"""Device records that begin before their stream was free, without a legal reason.
+
+Legal are overlaps of at most 1 us, which come from rounding, those after a programmatic launch
+(``cudaLaunchKernelExC``, ``cuLaunchKernelEx``), and those within one graph launch.
+"""
+
+import re
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workbench.analysis.devices import work_rows
+from workbench.analysis.launches import Launches
+from workbench.trace.table import Trace
+
+ROUNDING_NS = 1_000
+
+_PROGRAMMATIC = re.compile(r"LaunchKernelEx")
+_GRAPH = re.compile(r"graph_?launch", re.IGNORECASE)
+
+
+def overlapping_rows(trace: Trace, launches: Launches) -> NDArray[np.intp]:
+    """Rows that start more than 1 us before their stream was free and may not."""
+    events = trace.events
+    rows = work_rows(trace, None)
+    order = np.lexsort((events.ts[rows], events.stream[rows], events.device[rows]))
+    rows = rows[order]
+    stream, device = events.stream[rows], events.device[rows]
+    edge = np.flatnonzero((np.diff(stream) != 0) | (np.diff(device) != 0)) + 1
+    later: list[NDArray[np.intp]] = [rows[:0]]
+    earlier: list[NDArray[np.intp]] = [rows[:0]]
+    for mine in np.split(rows, edge):
+        reach = np.maximum.accumulate(events.end[mine])
+        bad = np.flatnonzero(reach[:-1] - events.ts[mine[1:]] > ROUNDING_NS)
+        if len(bad):
+            owner = np.maximum.accumulate(
+                np.where(events.end[mine] == reach, np.arange(len(mine)), 0)
+            )
+            later.append(mine[bad + 1])
+            earlier.append(mine[owner[bad]])
+    return _illegal(trace, launches, np.concatenate(later), np.concatenate(earlier))
+
+
+def _illegal(
+    trace: Trace, launches: Launches, later: NDArray[np.intp], earlier: NDArray[np.intp]
+) -> NDArray[np.intp]:
+    """The later rows that neither a programmatic launch nor one common graph launch explains.
+
+    A kernel without a launch record is held for programmatic when its name is launched so later.
+    """
+    events = trace.events
+    call = launches.launch[later]
+    name = events.name[np.maximum(call, 0)]
+    so_launched = trace.name_codes(lambda n: bool(_PROGRAMMATIC.search(n)))
+    of_kernel = events.name[launches.launch >= 0]
+    its_call = events.name[launches.launch[launches.launch >= 0]]
+    known = np.unique(of_kernel[np.isin(its_call, so_launched)])
+    unseen = np.isin(events.name[later], known)
+    programmatic = np.where(call >= 0, np.isin(name, so_launched), unseen)
+    graph = np.isin(name, trace.name_codes(lambda n: bool(_GRAPH.search(n))))
+    graph &= (call >= 0) & (call == launches.launch[earlier])
+    return later[~(programmatic | graph)]
