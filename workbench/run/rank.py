@@ -108,6 +108,13 @@ class RankAnalysis:
         return window(self.trace, None, self.steps, self.launches)
 
     @cached_property
+    def host_window(self) -> Range | None:
+        """The window on the host's clock, which differs from the device's by a small constant."""
+        if self.window is None or not self.device_indices:
+            return self.window
+        return self.window.shifted(self.launches.clock_offset.get(self.device_indices[0], 0))
+
+    @cached_property
     def device_time(self) -> dict[int, DeviceTime]:
         """Busy, idle and exposed time of every device in its window."""
         return {d: self._time(d, r) for d, r in self.windows.items() if r is not None}
@@ -159,7 +166,11 @@ class RankAnalysis:
         """Waiting in the loader inside the window."""
         from workbench.analysis.input_wait import input_wait
 
-        return None if self.window is None else input_wait(self.trace, self.window, self.steps)
+        return (
+            None
+            if self.host_window is None
+            else input_wait(self.trace, self.host_window, self.steps)
+        )
 
     @property
     def exposed_input_ns(self) -> int | None:
@@ -183,7 +194,7 @@ class RankAnalysis:
         """Framework operators by name in the window."""
         from workbench.analysis.operators import operator_table
 
-        return operator_table(self.trace, self.launches, self.window)
+        return operator_table(self.trace, self.launches, self.host_window)
 
     @cached_property
     def launch_statistics(self) -> LaunchStatistics | None:

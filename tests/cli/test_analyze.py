@@ -1,0 +1,79 @@
+"""``workbench analyze``: documents on stdout, one error line on stderr, an honest exit code."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.run.test_open import gpu_trace
+
+
+def workbench(*words: str | Path) -> subprocess.CompletedProcess[str]:
+    """Run the command line in a process of its own."""
+    code = "from workbench.cli import main; main()"
+    command = [sys.executable, "-c", code, *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+
+
+@pytest.fixture
+def trace(tmp_path: Path) -> Path:
+    return gpu_trace().write(tmp_path / "t.json.gz")
+
+
+def test_json_is_one_document_a_line_in_the_documented_schema(trace: Path) -> None:
+    done = workbench("analyze", trace, trace, "--json")
+    assert done.returncode == 0, done.stderr
+    documents = [json.loads(line) for line in done.stdout.splitlines()]
+    assert len(documents) == 2
+    assert documents[0]["schema"] == "workbench.summary/1"
+    assert set(documents[0]) == {"schema", "version", "overhead_ratio", "ranks", "findings"}
+    assert set(documents[0]["ranks"][0]) == {
+        "rank",
+        "source",
+        "trust",
+        "steps",
+        "range",
+        "samples_per_s",
+        "devices",
+        "host_breakdown_us",
+        "input",
+        "launches",
+        "kernels",
+        "operators",
+        "straggler",
+        "communication",
+        "memory",
+    }
+
+
+def test_people_get_tables_with_the_finding_first(trace: Path) -> None:
+    done = workbench("analyze", trace)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.index("WB101") < done.stdout.index("Kernels")
+
+
+def test_fail_on_turns_a_finding_into_exit_code_1(trace: Path) -> None:
+    """Two step times allow a warning (30 % waiting), never a critical verdict."""
+    assert workbench("analyze", trace, "--fail-on", "warning").returncode == 1
+    assert workbench("analyze", trace, "--fail-on", "critical").returncode == 0
+
+
+def test_what_cannot_be_read_is_one_line_and_exit_code_2(tmp_path: Path, trace: Path) -> None:
+    broken = tmp_path / "broken.json"
+    broken.write_text("hello")
+    done = workbench("analyze", broken, trace, "--json")
+    assert done.returncode == 2
+    assert len(done.stdout.splitlines()) == 1
+    assert "Traceback" not in done.stderr
+    assert done.stderr.startswith("workbench: ")
+
+
+def test_a_name_that_tries_to_be_markup_or_a_control_code_stays_text(tmp_path: Path) -> None:
+    made = gpu_trace()
+    made.op("[red]x[/red]\x1b[2J", 1041, 2)
+    done = workbench("analyze", made.write(tmp_path / "t.json"))
+    assert done.returncode == 0, done.stderr
+    assert "\x1b[2J" not in done.stdout
+    assert "[red]x[/red]" in done.stdout

@@ -1,0 +1,82 @@
+"""``wb.compare``: a verdict only beyond the noise, and everything else in which Runs differ."""
+
+import random
+from pathlib import Path
+
+import pytest
+
+import workbench as wb
+from tests.run.test_open import gpu_trace
+from workbench.errors import RunError
+from workbench.store.record import RunRecord, Timings
+from workbench.store.writing import new_run_folder
+
+MS = 1_000_000
+
+
+def measured(
+    parent: Path, name: str, *, step_ms: float, noise: float = 0.01, **rest: object
+) -> Path:
+    """A Run folder whose 80 steps last ``step_ms`` with Gaussian noise, in two blocks."""
+    rng = random.Random(name)
+    steps = [int(step_ms * MS * rng.gauss(1, noise)) for _ in range(80)]
+    effective = {"workers": 0, **rest}
+    with new_run_folder(parent, name) as new:
+        gpu_trace().write(new.path / "rank0.trace.json.gz")
+        new.record = RunRecord(
+            name=name,
+            created="2026-01-01T00:00:00+00:00",
+            workbench="0",
+            settings={},
+            effective=effective,
+            record={},
+            environment={"torch": "2.13.0"},
+            seeds={},
+            timings=Timings(
+                step_ns=steps,
+                input_ns=[ns // 10 for ns in steps],
+                warmup=0,
+                blocks=[40, 40],
+                profiled_step_ns=steps[:5],
+            ),
+            overhead_ratio=1.0,
+            samples_per_step=32.0,
+            traces=["rank0.trace.json.gz"],
+        )
+    return parent / name
+
+
+def test_half_the_step_time_is_faster(tmp_path: Path) -> None:
+    first = wb.open(measured(tmp_path, "first", step_ms=100))
+    second = wb.open(measured(tmp_path, "second", step_ms=50, workers=2))
+    found = wb.compare(first, second)
+    assert found.verdict == "faster"
+    assert found.change.ratio == pytest.approx(0.5, rel=0.03)
+    assert found.sentence.startswith("▲ second is faster than first: −50 %")
+    assert [(d.name, d.first, d.second) for d in found.differences] == [("workers", 0, 2)]
+
+
+def test_the_same_program_twice_is_cannot_tell(tmp_path: Path) -> None:
+    first = wb.open(measured(tmp_path, "a", step_ms=100, noise=0.05))
+    second = wb.open(measured(tmp_path, "b", step_ms=100, noise=0.05))
+    assert first.compare(second).verdict == "cannot_tell"
+    assert "cannot tell" in repr(first.compare(second))
+
+
+def test_a_trace_alone_has_no_step_times_to_compare(tmp_path: Path) -> None:
+    trace = wb.open(gpu_trace().write(tmp_path / "t.json"))
+    run = wb.open(measured(tmp_path, "run", step_ms=100))
+    with pytest.raises(RunError, match="profiled times are not real step times"):
+        wb.compare(run, trace)
+
+
+def test_runs_lists_loads_and_deletes(tmp_path: Path) -> None:
+    measured(tmp_path, "one", step_ms=100)
+    measured(tmp_path, "two", step_ms=100)
+    listed = wb.runs(tmp_path)
+    assert sorted(listed.names()) == ["one", "two"]
+    assert listed["one"].name == "one"
+    listed.delete("one")
+    assert listed.names() == ["two"]
+    with pytest.raises(RunError, match="no Run named 'one'"):
+        listed["one"]

@@ -1,0 +1,104 @@
+"""``wb.open``: one door for traces, Run folders and folders of ranks."""
+
+from pathlib import Path
+
+import pytest
+
+import workbench as wb
+from tests.kineto import Kineto
+from workbench.errors import TraceError, WorkbenchError
+
+
+def gpu_trace() -> Kineto:
+    """Two steps of 100 µs; each waits 30 µs for data, then runs one kernel of 40 µs."""
+    trace = Kineto(gpu=True)
+    for number, start in enumerate((1000, 1100, 1200)):
+        trace.step(number, start, 100)
+        trace.loader(start, 30)
+        trace.op("aten::mm", start + 30, 8)
+        trace.launched(
+            "ampere_sgemm_128x64",
+            call=(start + 32, 4),
+            kernel=(start + 50, 40),
+            correlation=number + 1,
+        )
+    return trace
+
+
+def test_a_trace_from_anywhere_opens_as_a_run(tmp_path: Path) -> None:
+    run = wb.open(gpu_trace().write(tmp_path / "any.json.gz"))
+    assert run.kind == "trace"
+    assert run.name == "any.json.gz"
+    assert run.kernels is not None
+    assert run.kernels["total_ns"].sum() == 3 * 40_000
+
+
+def test_the_breakdown_in_the_document_sums_to_the_window(tmp_path: Path) -> None:
+    """Completions at 1090, 1190 and 1290; the first launch's kernel begins the window at 1050."""
+    run = wb.open(gpu_trace().write(tmp_path / "t.json"))
+    rank = run.summary["ranks"][0]
+    parts = rank["devices"][0]["breakdown_us"]
+    window = rank["devices"][0]["window"]["time"]
+    assert window["span_us"] == 240
+    assert window["busy_us"] == 120
+    assert sum(v for v in parts.values() if v is not None) == pytest.approx(240, abs=1e-9)
+    assert parts["input"] == 60
+    assert rank["steps"]["time_us"]["median"] == 100
+
+
+def test_a_folder_with_a_trace_per_rank_is_one_run(tmp_path: Path) -> None:
+    for rank in (0, 1):
+        made = gpu_trace()
+        made.header["distributedInfo"] = {"rank": rank, "world_size": 2, "backend": "nccl"}
+        made.write(tmp_path / f"rank{rank}.json.gz")
+    run = wb.open(tmp_path)
+    assert [rank.rank for rank in run.ranks] == [0, 1]
+    assert run.kernels is not None
+    assert list(run.kernels["rank"]) == [0, 1]
+    assert run.kernels["calls"].sum() == 6
+
+
+def test_a_path_that_is_not_there_says_what_is_expected(tmp_path: Path) -> None:
+    with pytest.raises(TraceError, match="does not exist"):
+        wb.open(tmp_path / "nothing.json")
+
+
+def test_a_folder_without_a_trace_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("nothing here")
+    with pytest.raises(WorkbenchError):
+        wb.open(tmp_path)
+
+
+def test_tables_that_were_not_measured_are_none_with_a_reason(tmp_path: Path) -> None:
+    trace = Kineto()
+    trace.op("aten::mm", 10, 5)
+    run = wb.open(trace.write(tmp_path / "cpu.json"))
+    for name in ("kernels", "idle", "steps", "input", "memory", "communication"):
+        assert getattr(run, name) is None
+        assert run.summary.not_measured[name]
+    assert run.operators is not None
+
+
+def test_a_run_shows_itself_as_html_and_as_text(tmp_path: Path) -> None:
+    trace = gpu_trace()
+    trace.op("<script>alert(1)</script>", 1041, 2)
+    run = wb.open(trace.write(tmp_path / "t.json"))
+    shown = run._repr_mimebundle_()
+    assert "<script>alert" not in shown["text/html"]
+    assert "Input-bound" in shown["text/plain"]
+    assert "Input-bound" in shown["text/html"]
+
+
+def test_a_trace_is_not_deleted_by_its_run(tmp_path: Path) -> None:
+    path = gpu_trace().write(tmp_path / "t.json")
+    with pytest.raises(WorkbenchError, match="not a Run that we recorded"):
+        wb.open(path).delete()
+    assert path.exists()
+
+
+def test_tensorboard_gets_a_copy_under_the_name_it_looks_for(tmp_path: Path) -> None:
+    run = wb.open(gpu_trace().write(tmp_path / "t.json.gz"))
+    target = run.to_tensorboard(tmp_path / "log")
+    assert [p.name for p in target.iterdir()] == ["worker0.pt.trace.json.gz"]
+    with pytest.raises(WorkbenchError, match="there already"):
+        run.to_tensorboard(tmp_path / "log")
