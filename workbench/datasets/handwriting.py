@@ -14,7 +14,7 @@ RECIPE = 1
 PURPOSE = "The digits data set"
 FILE = "datasets/data/digits.csv.gz"
 TRAIN = 1437
-"""Four fifths; the file is ordered by writers, so the rest was written by other people."""
+"""Four fifths; the file is ordered by writers, so most of the rest was written by others."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
