@@ -76,12 +76,12 @@ def test_settings_and_answers_that_the_reference_names_exist():
         assert name in Record.__dataclass_fields__
 
 
-@pytest.mark.parametrize("page", PAGES, ids=str)
-def test_every_linked_file_exists(page: Path):
-    text = (ROOT / page).read_text(encoding="utf-8")
+@pytest.mark.parametrize("document", PAGES, ids=str)
+def test_every_linked_file_exists(document: Path):
+    text = (ROOT / document).read_text(encoding="utf-8")
     for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", text):
         if not target.startswith(("http:", "https:", "mailto:")):
-            assert (ROOT / page.parent / target).exists(), target
+            assert (ROOT / document.parent / target).exists(), target
 
 
 def test_the_makefile_has_at_most_eight_targets_and_help_lists_them():
