@@ -88,7 +88,7 @@ def test_steps_without_their_waits_are_not_measured(waits: list[int] | None):
 
 
 def _change(verdict: str, ratio: float | None, low: float | None, high: float | None) -> Any:
-    return SimpleNamespace(verdict=verdict, ratio=ratio, low=low, high=high)
+    return SimpleNamespace(verdict=verdict, ratio=ratio, low=low, high=high, reason=None)
 
 
 def test_faster_is_said_by_shape_word_and_interval():

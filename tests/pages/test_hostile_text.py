@@ -98,7 +98,7 @@ def _figures(name: str) -> list[StaticFigure]:
             "tensor_core": [None],
         }
     )
-    change = SimpleNamespace(ratio=0.5, low=0.4, high=0.6, verdict="faster")
+    change = SimpleNamespace(ratio=0.5, low=0.4, high=0.6, verdict="faster", reason=name)
     return [
         kernels_chart(kernels),
         breakdown_chart(Breakdown(label=name, parts_ns={"compute": 5}, total_ns=5)),

@@ -40,6 +40,10 @@ class ChangeLike(Protocol):
     def verdict(self) -> str:
         """``faster``, ``slower`` or ``cannot_tell``."""
 
+    @property
+    def reason(self) -> str | None:
+        """Why nobody can tell, and what would help."""
+
 
 def comparison(
     a_ns: Sequence[int] | NDArray[np.int64] | None,
@@ -66,7 +70,7 @@ def comparison(
     beyond = sum(int((side > limit).sum()) for side in sides)
     drawn = template.figure(
         names.plain(headline(change, names_of)),
-        names.plain(_subtitle(sides, beyond)),
+        names.plain(_subtitle(sides, beyond, change.reason)),
         height=272,
         xaxis={
             "title": {"text": f"step time ({scale.unit})"},
@@ -108,14 +112,14 @@ def _signed(share: float) -> str:
     return f"−{text}" if share < 0 else f"+{text}"
 
 
-def _subtitle(sides: Sequence[NDArray[np.float64]], beyond: int) -> str:
+def _subtitle(sides: Sequence[NDArray[np.float64]], beyond: int, reason: str | None) -> str:
     text = " against ".join(f"{count_text(len(side))} steps" for side in sides)
     text += (
         ", measured without the profiler · the box holds the middle half, the line is the median"
     )
     if beyond:
         text += f" · {count_text(beyond)} slowest beyond the axis"
-    return text
+    return f"{reason} · {text}" if reason else text
 
 
 def _points(

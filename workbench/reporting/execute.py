@@ -1,8 +1,10 @@
 """The worker process: ``python -m workbench.reporting.execute`` in a folder with a job."""
 
 import os
+import re
 import sys
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +16,10 @@ if TYPE_CHECKING:
     from nbformat import NotebookNode
 
 KERNEL_START_LIMIT_S = 120
-_CELL_LINE = 80
+LINE_WIDTH = 80
+
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+_POINTED = re.compile(r"^-+> \d+ (.*)$", re.MULTILINE)
 
 
 def main(folder: Path) -> None:
@@ -47,25 +52,46 @@ def execute(job: Job, folder: Path) -> str | None:
             start_timeout=KERNEL_START_LIMIT_S,
         )
     except PapermillExecutionError as error:
-        return _failed_cell(error.source, f"{error.ename}: {error.evalue}")
+        line = failed_line(error.traceback) or first_line(error.source)
+        return _failed_cell(error.exec_count, line, f"{error.ename}: {error.evalue}")
     except DeadKernelError:
         return "the kernel that executes the report died; the machine may be out of memory."
     except RuntimeError as error:
         return f"the kernel for the report did not start ({error}): reinstall ipykernel."
     skipped = first_skipped(notebook)
-    return None if skipped is None else _failed_cell(skipped, "it never ran, the kernel had ended")
+    if skipped is None:
+        return None
+    return _failed_cell(skipped[0], first_line(skipped[1]), "the kernel gone: it never ran")
 
 
-def first_skipped(notebook: "NotebookNode") -> str | None:
-    """Source of the first cell that was not executed: a kernel that exits early reports success."""
-    code = [cell for cell in notebook.cells if cell.cell_type == "code" and cell.source.strip()]
-    return next((cell.source for cell in code if cell.execution_count is None), None)
+def first_skipped(notebook: "NotebookNode") -> tuple[int, str] | None:
+    """Number and source of the first code cell that did not run.
+
+    A kernel that exits early, by ``sys.exit(0)``, looks like success to papermill.
+    """
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    for number, cell in enumerate(code, start=1):
+        if cell.source.strip() and cell.execution_count is None:
+            return number, cell.source
+    return None
 
 
-def _failed_cell(source: str, error: str) -> str:
-    lines = [line for line in source.splitlines() if line.strip() and not line.startswith("#")]
-    first = lines[0][:_CELL_LINE] if lines else ""
-    return f"the report stopped in the cell `{first}` with {error.strip().rstrip('.')}."
+def failed_line(traceback: Sequence[str]) -> str | None:
+    """The line of the cell itself that IPython's traceback points at."""
+    text = _COLOUR.sub("", "\n".join(traceback))
+    pointed = _POINTED.search(text)
+    return pointed[1].strip() if pointed else None
+
+
+def first_line(source: str) -> str:
+    """The first line of a cell that says something."""
+    lines = (line.strip() for line in source.splitlines())
+    return next((line for line in lines if line and not line.startswith("#")), "")
+
+
+def _failed_cell(number: int | None, line: str, error: str) -> str:
+    said = error.strip().rstrip(".")
+    return f"the report stopped in cell {number} at `{line[:LINE_WIDTH]}` with {said}."
 
 
 def _manager_class() -> Any:

@@ -1,0 +1,213 @@
+"""A report is one file, written whole or not at all, and leaves nothing else behind."""
+
+import asyncio
+import getpass
+import importlib.util
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.pages.hostile import Page
+from tests.reporting import sample
+from workbench.errors import (
+    MissingExtraError,
+    ReportError,
+    RunError,
+    TimeLimitError,
+    WorkbenchError,
+)
+from workbench.reporting import report
+from workbench.run.source import open_run
+
+ROOT = Path(__file__).parents[2]
+
+slow = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("written")
+    source = sample.trace(folder / "loop.json.gz")
+    out = folder / "out"
+    out.mkdir()
+    return report(open_run(source), out / "report.html")
+
+
+@slow
+def test_words_hold_the_verdict_and_the_numbers(written: Path):
+    words = Page(written.read_text(encoding="utf-8")).words
+    assert "Input-bound" in words
+    # From the first kernel's start to the last one's end: 7.5 ms, 8 x 0.5 ms of it busy.
+    assert "waits 47 % of the step, mostly for data" in words
+    assert "sgemm_128x64_nn" in words
+    assert "aten::mm" in words
+
+
+@slow
+def test_the_report_is_the_only_file_and_a_small_one(written: Path):
+    assert [path.name for path in written.parent.iterdir()] == ["report.html"]
+    assert written.stat().st_size < 3_000_000
+
+
+@slow
+def test_the_page_may_not_ask_for_anything(written: Path):
+    html = written.read_text(encoding="utf-8")
+    assert "default-src 'none'" in html
+    assert not re.findall(r"<(?:script|link|img|iframe)[^>]+(?:src|href)\s*=", html)
+
+
+@slow
+def test_plotly_is_there_once(written: Path):
+    assert written.read_text(encoding="utf-8").count('id="wb-plotly"') == 1
+
+
+@slow
+def test_nothing_of_this_machine_is_in_it(written: Path, tmp_path_factory: pytest.TempPathFactory):
+    html = written.read_text(encoding="utf-8")
+    page = html[: html.index('id="wb-plotly"')]
+    places = [tmp_path_factory.getbasetemp(), Path.home(), ROOT, Path(sys.prefix)]
+    for secret in [*map(str, places), socket.gethostname()]:
+        assert not re.search(rf"(?<!\w){re.escape(secret)}(?!\w)", page), secret
+    assert not re.search(rf"\b{re.escape(getpass.getuser())}/", page)
+
+
+@slow
+def test_order_of_the_page(written: Path):
+    words = Page(written.read_text(encoding="utf-8")).words
+    told = ["Input-bound", "Findings", "mostly for data", "All numbers", "How it was measured"]
+    assert [words.index(text) for text in told] == sorted(words.index(text) for text in told)
+
+
+@slow
+def test_a_baseline_is_compared_from_inside_a_running_event_loop(tmp_path: Path):
+    before = sample.measured_run(tmp_path, "before", step_ms=20)
+    after = sample.measured_run(tmp_path, "after", step_ms=14)
+
+    async def cell() -> Path:
+        return report(after, tmp_path / "r.html", baseline=before, title="Two <b>runs</b>")
+
+    words = Page(asyncio.run(cell()).read_text(encoding="utf-8")).words
+    assert "Two <b>runs</b>" in words
+    assert "▲ after is faster than before" in words
+    assert "A step takes 14.0 ms" in words
+
+
+@slow
+def test_a_failing_cell_is_named_and_the_notebook_kept(tmp_path: Path):
+    bad = tmp_path / "bad.json"
+    bad.write_text("this is no trace")
+    (tmp_path / "report.html").write_text("an older report")
+    with pytest.raises(ReportError, match=r"stopped in cell 3 at `.*wb\.open.*` with TraceError"):
+        report(bad, tmp_path / "report.html")
+    assert (tmp_path / "report.html").read_text() == "an older report"
+    kept = json.loads((tmp_path / "report.failed.ipynb").read_bytes())
+    assert any("TraceError" in str(cell.get("outputs")) for cell in kept["cells"])
+    assert len(list(tmp_path.iterdir())) == 3
+
+
+@slow
+def test_time_limit_cancels_and_leaves_no_process(tmp_path: Path):
+    source = sample.trace(tmp_path / "t.json")
+    before = _children()
+    with pytest.raises(TimeLimitError, match=r"longer than 0\.5 s .* larger time_limit_s"):
+        report(source, tmp_path / "report.html", time_limit_s=0.5)
+    assert _children() == before
+    assert not (tmp_path / "report.html").exists()
+
+
+@slow
+@pytest.mark.skipif(os.name != "posix", reason="an interrupt is a POSIX signal")
+def test_interrupt_leaves_no_process_and_no_file(tmp_path: Path):
+    source = sample.trace(tmp_path / "t.json")
+    script = textwrap.dedent(f"""
+        from workbench.reporting import report
+        try:
+            report({str(source)!r}, {str(tmp_path / "report.html")!r})
+        except KeyboardInterrupt:
+            raise SystemExit(42)
+    """)
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    process = subprocess.Popen([sys.executable, "-c", script], env=env, cwd=tmp_path)
+    try:
+        family = _wait_for_kernel(process.pid)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=30) == 42
+    finally:
+        process.kill()
+        process.wait()
+    _, alive = psutil.wait_procs(family, timeout=10)
+    assert alive == []
+    assert [path.name for path in tmp_path.iterdir()] == ["t.json"]
+
+
+@slow
+def test_hostile_names_stay_text_up_to_the_page(tmp_path: Path):
+    name = "</script><script>alert(1)</script>"
+    source = sample.trace(tmp_path / "a<b>&'.json", kernel=name)
+    html = report(source, tmp_path / "r.html").read_text(encoding="utf-8")
+    page = Page(html)
+    assert name in page.words
+    assert "a<b>&'.json" in page.words
+    assert name not in html
+
+
+def test_missing_source_is_said_at_once(tmp_path: Path):
+    with pytest.raises(RunError, match="does not exist"):
+        report(tmp_path / "nothing.json", tmp_path / "report.html")
+
+
+@pytest.mark.parametrize("out", ["missing/report.html", "folder"])
+def test_a_place_that_cannot_be_written_is_refused_before_any_work(tmp_path: Path, out: str):
+    (tmp_path / "folder").mkdir()
+    source = sample.trace(tmp_path / "t.json")
+    started = time.monotonic()
+    with pytest.raises(ReportError, match="give"):
+        report(source, tmp_path / out)
+    assert time.monotonic() - started < 1
+
+
+@pytest.mark.parametrize("package", ["papermill", "nbconvert", "ipykernel"])
+def test_missing_package_names_the_extra(
+    tmp_path: Path, package: str, monkeypatch: pytest.MonkeyPatch
+):
+    find = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name: None if name == package else find(name)
+    )
+    with pytest.raises(MissingExtraError, match=rf"'{package}'.*torch-workbench\[notebook\]"):
+        report(sample.trace(tmp_path / "t.json"), tmp_path / "report.html")
+
+
+def test_every_error_is_of_the_one_family():
+    assert issubclass(ReportError, WorkbenchError)
+
+
+def _children() -> set[int]:
+    return {child.pid for child in psutil.Process().children(recursive=True)}
+
+
+def _wait_for_kernel(pid: int) -> list[psutil.Process]:
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        family = psutil.Process(pid).children(recursive=True)
+        if any("ipykernel_launcher" in " ".join(_command(child)) for child in family):
+            return family
+        time.sleep(0.1)
+    raise AssertionError("no kernel was started")
+
+
+def _command(process: psutil.Process) -> list[str]:
+    try:
+        return process.cmdline()
+    except psutil.Error:
+        return []
