@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from workbench.run.run import Run
 
 
-class ProfileCallback(TrainerCallback):  # type: ignore[misc]
+class ProfileCallback(TrainerCallback):
     """Records a window of the training; ``run`` gives the Run afterwards.
 
     A step is an optimizer step, with all its accumulation. Waits for input are seen in the trace;

@@ -79,7 +79,8 @@ def _measure_blocks(measured: Measured, phases: Sequence[Phase], seen: Seen) -> 
     measured.input_ns = waits if seen.watches else []
     if not seen.watches:
         measured.notes.append(
-            "waits for input were not measured: pass the loader to cap.watch(...)"
+            "waits for input were not measured without the profiler: in a loop of your own, "
+            "cap.watch(loader) does that"
         )
     if not blocks:
         measured.notes.append(

@@ -40,6 +40,9 @@ class Limits:
         self._late = False
         self._interrupts = 0
         self._ended = threading.Event()
+        self._watcher = threading.Thread(
+            target=self._watch, name="workbench-time-limit", daemon=True
+        )
         self._previous: dict[int, Any] = {}
 
     def __enter__(self) -> Self:
@@ -48,7 +51,7 @@ class Limits:
             if hasattr(signal, "SIGALRM"):
                 self._install(signal.SIGALRM, self._on_alarm)
         if self._seconds is not None:
-            threading.Thread(target=self._watch, name="workbench-time-limit", daemon=True).start()
+            self._watcher.start()
         return self
 
     def __exit__(
@@ -58,6 +61,8 @@ class Limits:
         trace: TracebackType | None,
     ) -> None:
         self._ended.set()
+        if self._watcher.is_alive():
+            self._watcher.join(_AGAIN_S)
         for number, handler in self._previous.items():
             signal.signal(number, handler)
         if isinstance(error, _TimeUp):

@@ -5,7 +5,7 @@ from types import TracebackType
 from typing import Any, Self
 
 _LEAST_S = 0.5
-"""Seconds between two updates: a notebook stores each of them when it runs headless."""
+"""Seconds between two updates: a notebook that runs headless stores each of them."""
 
 
 class Progress:
@@ -15,20 +15,7 @@ class Progress:
     """
 
     def __init__(self, *, shown: bool, title: str) -> None:
-        from tqdm import tqdm
-
-        watched = sys.stderr is not None and (sys.stderr.isatty() or "ipykernel" in sys.modules)
-        self._bar: Any = tqdm(
-            desc=title,
-            unit="step",
-            leave=False,
-            mininterval=_LEAST_S,
-            maxinterval=_LEAST_S * 4,
-            dynamic_ncols=False,
-            ncols=90,
-            disable=not (shown and watched),
-            file=sys.stderr,
-        )
+        self._bar: Any = _bar(title) if shown and _is_watched() else None
 
     def __enter__(self) -> Self:
         return self
@@ -39,16 +26,42 @@ class Progress:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._bar.close()
+        if self._bar is not None:
+            self._bar.close()
 
     def stage(self, text: str) -> None:
         """Say what is going on."""
-        self._bar.set_postfix_str(text, refresh=False)
+        if self._bar is not None:
+            self._bar.set_postfix_str(text, refresh=True)
 
     def expect(self, more: int) -> None:
         """How many steps are still to come."""
-        self._bar.total = self._bar.n + more
+        if self._bar is not None:
+            self._bar.total = self._bar.n + more
 
     def advance(self) -> None:
         """One step is done."""
-        self._bar.update(1)
+        if self._bar is not None:
+            self._bar.update(1)
+
+
+def _is_watched() -> bool:
+    return sys.stderr is not None and (sys.stderr.isatty() or "ipykernel" in sys.modules)
+
+
+def _bar(title: str) -> Any:
+    from tqdm import tqdm
+
+    class Bar(tqdm):  # type: ignore[misc]
+        """A bar without tqdm's monitor, a thread that would outlive it."""
+
+        monitor_interval = 0
+
+    return Bar(
+        desc=title,
+        unit="step",
+        leave=False,
+        mininterval=_LEAST_S,
+        ncols=90,
+        file=sys.stderr,
+    )

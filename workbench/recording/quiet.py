@@ -33,8 +33,8 @@ def quiet_kineto() -> Iterator[list[str]]:
                 os.dup2(kept, 2)
                 aside.seek(0)
                 rest = b"".join(line for line in aside if not _is_kineto(line, messages))
-            if rest:
-                os.write(2, rest)
+                if rest:
+                    os.write(2, rest)
     finally:
         os.close(kept)
 

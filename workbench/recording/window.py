@@ -4,6 +4,7 @@ We mark the steps ourselves instead of giving torch a schedule: the window can t
 step, torch has nothing to warn about between cycles, and nothing is post-processed in Python.
 """
 
+import atexit
 import json
 import shutil
 import sys
@@ -56,6 +57,7 @@ class Window:
         self._step: Any = None
         self._number: int | None = None
         self._hooks: dict[str, Any] = {}
+        self._at_exit = partial(_forget, weakref.ref(self))
 
     def prepare(self) -> None:
         """Set the profiler up; on a device one step may pass before ``start`` to settle it."""
@@ -152,6 +154,7 @@ class Window:
     def _watch_for_others(self) -> None:
         from torch.autograd import profiler
 
+        atexit.register(self._at_exit)  # torch crashes when a process ends while it records
         for name in _STARTS:
             if hasattr(profiler, name):
                 self._hooks[name] = getattr(profiler, name)
@@ -160,6 +163,7 @@ class Window:
     def _unwatch(self) -> None:
         from torch.autograd import profiler
 
+        atexit.unregister(self._at_exit)
         for name, function in self._hooks.items():
             setattr(profiler, name, function)
         self._hooks = {}
@@ -186,8 +190,18 @@ class Window:
 
     def __del__(self) -> None:
         """A window that was forgotten must not record for ever."""
-        if not sys.is_finalizing() and threading.get_ident() == self._thread:
+        if not sys.is_finalizing():
+            self._forget()
+
+    def _forget(self) -> None:
+        if threading.get_ident() == self._thread:  # from another thread torch would crash
             self.stop()
+
+
+def _forget(window: weakref.ref[Window]) -> None:
+    left = window()
+    if left is not None:
+        left._forget()
 
 
 _STARTS = ("_prepare_profiler", "_run_on_profiler_start")

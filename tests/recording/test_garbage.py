@@ -1,0 +1,45 @@
+"""Collections are numbers in the steps of record, and ranges in the trace."""
+
+import gc
+from pathlib import Path
+
+from tests.recording.traces import names
+from workbench.recording.garbage import GarbageProbe
+from workbench.recording.window import Window
+from workbench.settings import Record
+
+
+def test_only_collections_while_counting_are_counted_by_generation() -> None:
+    with GarbageProbe() as probe:
+        gc.collect(0)
+        probe.counting = True
+        gc.collect(1)
+        gc.collect(2)
+        gc.collect(2)
+        probe.counting = False
+        gc.collect(2)
+    found = probe.to_json()
+    assert found["collections"][1:] == [1, 2]
+    assert all(ns > 0 for ns in found["ns"][1:])
+
+
+def test_a_collection_is_a_range_while_marking(tmp_path: Path) -> None:
+    with GarbageProbe() as probe:
+        window = Window(Record(), None)
+        window.prepare()
+        window.start()
+        gc.collect()
+        probe.marking = True
+        gc.collect()
+        probe.marking = False
+        window.stop()
+    window.export(tmp_path / "t.json.gz")
+    assert names(tmp_path / "t.json.gz").count("workbench.gc") == 1
+
+
+def test_the_collector_is_left_as_it_was() -> None:
+    before = list(gc.callbacks)
+    with GarbageProbe() as probe:
+        assert len(gc.callbacks) == len(before) + 1
+        probe.stop()
+    assert gc.callbacks == before

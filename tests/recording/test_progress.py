@@ -1,0 +1,42 @@
+"""The bar is text, appears only where somebody looks, and leaves nothing behind."""
+
+import io
+import sys
+import threading
+
+import pytest
+
+from workbench.recording.progress import Progress
+
+
+class Terminal(io.StringIO):
+    """Text that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_terminal_shows_it_and_is_clean_afterwards(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    threads = threading.active_count()
+    with Progress(shown=True, title="resnet18") as bar:
+        bar.expect(3)
+        bar.stage("warm-up")
+        bar.advance()
+    assert "resnet18" in terminal.getvalue()
+    assert "warm-up" in terminal.getvalue()
+    assert terminal.getvalue().rsplit("\r", 2)[-2].strip() == ""
+    assert threading.active_count() == threads
+
+
+@pytest.mark.parametrize(("shown", "stream"), [(False, Terminal()), (True, io.StringIO())])
+def test_it_is_silent_when_told_so_or_when_nobody_looks(
+    monkeypatch: pytest.MonkeyPatch, *, shown: bool, stream: io.StringIO
+) -> None:
+    monkeypatch.setattr(sys, "stderr", stream)
+    monkeypatch.delitem(sys.modules, "ipykernel", raising=False)
+    with Progress(shown=shown, title="resnet18") as bar:
+        bar.expect(3)
+        bar.advance()
+    assert stream.getvalue() == ""
