@@ -42,14 +42,14 @@ def print_run(run: Run, console: Console | None = None) -> None:
 def _findings(findings: tuple[Finding, ...]) -> Group:
     if not findings:
         return Group(Text("No findings.", style="green"))
-    lines = []
+    lines: list[Text | Padding] = []
     for finding in findings:
         head = Text(f"{MARKS[finding.severity]} {finding.code} ", style=STYLES[finding.severity])
         head.append(finding.title, style="default")
         lines.append(head)
         bound = finding.speedup_at_most
         gain = f" At most {bound:.3g}× faster." if bound is not None else ""
-        lines.append(Text(f"  → {finding.advice}{gain}", style="dim"))
+        lines.append(Padding(Text(f"→ {finding.advice}{gain}", style="dim"), (0, 0, 0, 2)))
     return Group(*lines)
 
 

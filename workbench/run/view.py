@@ -138,13 +138,10 @@ def _recorded(record: RunRecord) -> list[tuple[str, str]]:
     rows = [("recorded", record.created), ("settings", _pairs(record.settings) or "as it is")]
     rows.append(("in force", _pairs(record.effective)))
     if record.timings is not None:
-        count = len(record.timings.step_ns) - record.timings.warmup
-        rows.append(
-            (
-                "steps of record",
-                f"{count_text(count)} without the profiler, after {record.timings.warmup} of warm-up",
-            )
-        )
+        warmup = record.timings.warmup
+        count = count_text(len(record.timings.step_ns) - warmup)
+        said = f"{count} without the profiler, after {warmup} of warm-up"
+        rows.append(("steps of record", said))
         rows.append(("noise", _noise(record)))
     if record.overhead_ratio is not None:
         said = f"{significant(record.overhead_ratio)} times a step without it"
