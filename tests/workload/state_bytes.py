@@ -48,7 +48,10 @@ def process_bytes() -> bytes:
         "collector": gc.isenabled(),
         "environment": sorted(os.environ.items()),
         "children": sorted(child.pid or 0 for child in active_children()),
-        "running": sorted((t.name, t.ident) for t in threading.enumerate()),
+        # tqdm, which the compiler uses, starts one thread for the life of the process.
+        "running": sorted(
+            (t.name, t.ident) for t in threading.enumerate() if t.name != "tqdm_monitor"
+        ),
     }
     return repr(values).encode()
 

@@ -1,8 +1,13 @@
 """torch.compile for a run: whether it can act here, and the compiled twin of the model."""
 
+import importlib
 import os
 import shutil
+import sys
 import sysconfig
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +41,25 @@ def compiled(model: Any, device: torch.device) -> Any:
     missing = _missing_tool(device)
     if missing is not None:
         raise SettingError(f"compile=True cannot act: {missing}.")
+    with warnings.catch_warnings():
+        # Importing the compiler warns of torch's own deprecated calls; as errors they would end it.
+        warnings.simplefilter("ignore")
+        importlib.import_module("torch._inductor.compile_fx")
     return torch.compile(model)
+
+
+@contextmanager
+def without_new_compile_workers() -> Iterator[None]:
+    """End the compiler's worker processes after the block, unless they were there before it."""
+    module = "torch._inductor.async_compile"
+    before = getattr(sys.modules.get(module), "_pool_set", ())
+    keep = len(before) > 0
+    try:
+        yield
+    finally:
+        compiler = sys.modules.get(module)
+        if compiler is not None and not keep and len(compiler._pool_set):
+            compiler.shutdown_compile_workers()
 
 
 def _missing_tool(device: torch.device) -> str | None:

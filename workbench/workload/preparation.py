@@ -11,7 +11,7 @@ from torch import nn
 from workbench.settings import Settings
 from workbench.units import bytes_text
 from workbench.workload.capability import check_copies, check_pinning, check_reach
-from workbench.workload.compilation import compiled, is_compiled
+from workbench.workload.compilation import compiled, is_compiled, without_new_compile_workers
 from workbench.workload.control import Control
 from workbench.workload.effective import effective_values
 from workbench.workload.interrupts import Deferred
@@ -156,6 +156,7 @@ class _Preparation(AbstractContextManager[Training]):
             settle_optimizers(work.optimizers)
         model = work.model
         if settings.compile:
+            self._contexts.enter_context(without_new_compile_workers())
             model = compiled(model, device)
         elif settings.compile is False and _may_be_compiled(work):
             self._contexts.enter_context(torch.compiler.set_stance("force_eager"))

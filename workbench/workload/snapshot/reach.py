@@ -17,7 +17,7 @@ from torch.optim import Optimizer
 from torch.utils.data import DataLoader, Dataset, Sampler
 
 from workbench.workload.snapshot.objects import slot_names
-from workbench.workload.snapshot.services import LEFT_ALONE, PLAIN_STDLIB, SERVICES
+from workbench.workload.snapshot.services import CONCURRENT, LEFT_ALONE, PLAIN_STDLIB
 
 _TORCH_MODULES = ("torch.nn", "torch.optim", "torch.amp", "torch.cuda.amp", "torch.utils.data")
 _TORCH_STATE = (nn.Module, Optimizer, torch.optim.lr_scheduler.LRScheduler, torch.amp.GradScaler)
@@ -66,8 +66,10 @@ def reachable(roots: Iterable[object], *, seen: dict[int, Any], limit: int) -> I
             continue
         visited += 1
         owned = (owned or isinstance(target, _TORCH_STATE)) and not isinstance(target, _TORCH_DATA)
-        yield target, owned
-        for child in _children(target):
+        shared = _is_concurrent(target)
+        if not shared:
+            yield target, owned
+        for child in _members(target) if shared else _children(target):
             if type(child) in _ATOMS or id(child) in seen:
                 continue
             # What a module owns is met before what else its objects lead to.
@@ -169,16 +171,14 @@ def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
 
 
 def _is_left_alone(target: object) -> bool:
-    """Whether an object is a service (file, lock, thread, window …) rather than training state."""
+    """Whether an object is a service (file, lock, window …) rather than training state."""
     if isinstance(target, type | types.ModuleType | enum.Enum | np.memmap):
         return True
     if isinstance(target, (*_PARTS, *_TORCH_STATE, *_RANDOM)):
         return False
     if isinstance(target, _TORCH_DATA):
         return _package(type(target).__module__) in LEFT_ALONE
-    if any(_is_service_class(kind) for kind in type(target).__mro__):
-        return True
-    return not isinstance(target, _CONTAINERS) and _holds_service(target)
+    return any(_is_service_class(kind) for kind in type(target).__mro__)
 
 
 def _is_service_class(kind: type) -> bool:
@@ -190,15 +190,21 @@ def _is_service_class(kind: type) -> bool:
     )
 
 
-def _holds_service(target: object) -> bool:
+def _is_concurrent(target: object) -> bool:
+    """Whether another thread may be using an object: it holds a lock, a queue or a thread."""
+    if isinstance(target, (*_PARTS, *_TORCH_STATE, *_TORCH_DATA, *_RANDOM, *_CONTAINERS)):
+        return False
     attributes = getattr(target, "__dict__", None)
     if type(attributes) is not dict:
         return False
-    return any(
-        _package(type(value).__module__) in SERVICES
-        for value in attributes.values()
-        if type(value) not in _ATOMS
-    )
+    kinds = {type(value) for value in attributes.values()} - _ATOMS
+    return any(_package(kind.__module__) in CONCURRENT for kind in kinds)
+
+
+def _members(target: Any) -> Iterator[Any]:
+    """Models, optimizers, tensors and generators directly in an object that others may be using."""
+    known = (Tensor, np.ndarray, *_TORCH_STATE, *_RANDOM)
+    yield from (value for value in target.__dict__.values() if isinstance(value, known))
 
 
 def _package(module: str | None) -> str:

@@ -18,11 +18,11 @@ PLAIN_STDLIB = frozenset(
     }
 )
 
-# An object that holds one of these is a service too, whatever its class.
-SERVICES = frozenset(
+# An object that holds one of these may be used by another thread at any time: its own attributes
+# are not touched, only models, optimizers, tensors and random generators in it.
+CONCURRENT = frozenset(
     {
-        *("_asyncio", "_io", "_queue", "_socket", "_sqlite3", "_ssl", "_thread", "asyncio"),
-        *("concurrent", "io", "multiprocessing", "queue", "socket", "sqlite3", "ssl"),
-        *("subprocess", "tempfile", "threading"),
+        *("_asyncio", "_queue", "_thread", "asyncio", "concurrent", "multiprocessing"),
+        *("queue", "threading"),
     }
 )

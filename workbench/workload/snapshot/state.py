@@ -25,7 +25,9 @@ class Snapshot:
     and written back into the same storages, so that every reference the user holds stays good.
     Containers and attributes are remembered by reference and get the same members back. Numbers
     of a data set beyond 64 MiB, and other loose tensors beyond 1 GiB, are not copied
-    (:attr:`left_bytes`): reading them does not change them.
+    (:attr:`left_bytes`): reading them does not change them. Of an object that holds a thread, lock
+    or queue only the models, optimizers, tensors and generators are put back; files, windows and
+    data frames are left alone.
 
     Args:
         training: Model, loss, optimizers, schedulers, own step: what training changes.

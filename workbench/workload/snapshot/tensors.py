@@ -5,6 +5,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd.grad_mode import _unsafe_preserve_version_counter
 
 _HOOKS = ("_backward_hooks", "_post_accumulate_grad_hooks")
 
@@ -40,6 +41,8 @@ class SavedTensor:
     accumulate_hooks: Any
     values: Tensor | None
     """A copy, only for a tensor that has no plain storage."""
+    version: Any
+    """Puts the count of in-place changes back, so that a graph the user still holds stays valid."""
 
     def restore(self) -> None:
         """Give the tensor its storage, layout, dtype, gradient and flags back."""
@@ -49,6 +52,8 @@ class SavedTensor:
                 tensor.data = self.alias
             if self.values is not None:
                 self.alias.copy_(self.values)
+        if self.version is not None:
+            self.version.__exit__(None, None, None)
         if not self.is_leaf:
             return
         if tensor.requires_grad != self.requires_grad:
@@ -71,6 +76,7 @@ def save_tensor(tensor: Tensor) -> SavedTensor:
     leaf = tensor.is_leaf
     alias = tensor.detach()
     plain = storage_of(alias) is not None
+    counted = not tensor.is_inference() and tensor.device.type != "meta"
     return SavedTensor(
         tensor=tensor,
         alias=alias,
@@ -80,6 +86,7 @@ def save_tensor(tensor: Tensor) -> SavedTensor:
         hooks=getattr(tensor, _HOOKS[0], None),
         accumulate_hooks=getattr(tensor, _HOOKS[1], None),
         values=None if plain or alias.device.type == "meta" else alias.clone(),
+        version=_unsafe_preserve_version_counter(tensor) if counted else None,
     )
 
 
