@@ -167,10 +167,13 @@ def operator_rows(trace: Trace) -> NDArray[np.bool_]:
     Steps, loaders and user ranges are none, whichever category their era put them in.
     """
     events = trace.events
-    old = "user_annotation" not in trace.categories
-    pattern = OLD_OPERATOR_PATTERN if old else r""
-    named = np.setdiff1d(codes_matching(trace, pattern), codes_matching(trace, NO_OPERATOR_PATTERN))
-    operator = (events.kind == Kind.OPERATOR) & np.isin(events.name, named)
+    operator = events.kind == Kind.OPERATOR
+    ranges = operator & np.isin(events.name, codes_matching(trace, NO_OPERATOR_PATTERN))
+    operator &= ~ranges
+    if "Operator" in trace.categories or (
+        "user_annotation" not in trace.categories and ranges.any()
+    ):
+        operator &= np.isin(events.name, codes_matching(trace, OLD_OPERATOR_PATTERN))
     optimizer = np.isin(events.name, codes_matching(trace, OPTIMIZER_PATTERN))
     return np.asarray(operator | (optimizer & (events.kind == Kind.ANNOTATION)))
 

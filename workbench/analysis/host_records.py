@@ -144,7 +144,11 @@ def _captures(trace: Trace) -> Extra:
 
 
 def _profiler_steps(trace: Trace, steps: Steps | None) -> Extra:
-    """Between the range of one step and that of the next, ``profiler.step()`` runs."""
+    """Between the range of one step and that of the next, ``profiler.step()`` runs.
+
+    A loop that marks its steps by itself may do anything there: where it waits for input, launches
+    or begins a range, it is no call of the profiler (which runs an operator or two of its own).
+    """
     if steps is None:
         return []
     events = trace.events
@@ -153,13 +157,19 @@ def _profiler_steps(trace: Trace, steps: Steps | None) -> Extra:
         for code, name in enumerate(trace.names)
         if (match := STEP_NAME.match(name))
     }
-    marks = np.isin(events.name, list(numbers)) & np.isin(events.kind, RANGES)
-    rows = np.flatnonzero(marks & (events.lane == steps.lane))
+    here = events.lane == steps.lane
+    marks = here & np.isin(events.name, list(numbers)) & np.isin(events.kind, RANGES)
+    rows = np.flatnonzero(marks)
+    launching = np.isin(events.name, causes.codes_matching(trace, causes.LAUNCH_PATTERN))
+    busy = (launching & np.isin(events.kind, CALLS)) | (events.kind == Kind.ANNOTATION)
+    busy[input_rows(trace)] = True
+    others = events.ts[here & busy & ~marks]
     found: Extra = []
     for row, following in zip(rows[:-1].tolist(), rows[1:].tolist(), strict=True):
         stretch = int(events.ts[row] + events.dur[row]), int(events.ts[following])
         successive = numbers[int(events.name[following])] == numbers[int(events.name[row])] + 1
-        if successive and stretch[1] > stretch[0]:
+        empty = np.searchsorted(others, stretch[0]) == np.searchsorted(others, stretch[1])
+        if successive and empty and stretch[1] > stretch[0]:
             found.append((following, steps.lane, *stretch, "profiler"))
     return found
 

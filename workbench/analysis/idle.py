@@ -26,6 +26,8 @@ from workbench.trace.table import Kind, Trace
 
 ROUNDING_NS = 2
 """Gaps up to this length come from rounding: idle time, but not counted as gaps."""
+OWN_RANGES = "workbench."
+"""Ranges of our own capture, whose probe marks every garbage collection."""
 BLOCK = 1 << 17
 """Gaps explained at a time, so that memory stays bounded."""
 UNRECORDED_NS = 1_000_000
@@ -188,6 +190,8 @@ def _absent(trace: Trace, records: HostRecords) -> frozenset[str]:
     events = trace.events
     seen = {HOST_ORDER[code] for code in distinct(records.own)}
     absent = {"input", "garbage_collection"} - seen
+    if any(name.startswith(OWN_RANGES) for name in trace.names):
+        absent.discard("garbage_collection")
     if not len(events.rows(Kind.PYTHON)):
         absent.add("host_python")
     return frozenset(absent)
