@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.statistics.machines import steps
-from workbench.statistics.warmup import warmup_length
+from workbench.statistics.warmup import has_settled, warmup_length
 
 MS = 1_000_000
 
@@ -43,6 +43,20 @@ def test_fewer_than_four_steps_say_nothing(times: list[float]):
 
 def test_at_most_half_is_left_out_when_the_steps_never_settle():
     assert warmup_length(np.geomspace(1000, 10, 20)) <= 10
+
+
+@pytest.mark.parametrize(
+    ("times", "settled"),
+    [
+        ([900, 100, 101, 99, 100], True),
+        ([900, 500, 300, 200, 150], False),  # five steps, each still faster than the one before
+        ([900, 850, 100, 101, 99], False),  # two of five: one more steady step will tell
+        ([900, 850, 100, 101, 99, 100], True),
+        ([100, 100, 100], False),
+    ],
+)
+def test_a_series_has_settled_when_its_later_half_is_steady(times: list[float], settled: bool):
+    assert has_settled(times) is settled
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,8 @@ def warmup_length(times_ns: Sequence[float]) -> int:
     The later half of the series is taken for the steady state, and its spread is measured by what
     single steps and medians of three steps do there. Leading steps are left out, slow or fast,
     until steps come that lie within it; but not those whose distance keeps coming back later. At
-    most half of the series is left out; 0 for fewer than four steps.
+    most half of the series is left out, which means that it never settled (:func:`has_settled`);
+    0 for fewer than four steps.
     """
     times = np.asarray(times_ns, dtype=np.float64).reshape(-1)
     if times.size < LEAST_STEPS or not (np.isfinite(times).all() and (times > 0).all()):
@@ -34,6 +35,19 @@ def warmup_length(times_ns: Sequence[float]) -> int:
     distances = logs - np.median(steady)
     limits = _limits(distances[logs.size // 2 :])
     return _without_recurring(distances, _first_steady(distances, limits))
+
+
+def has_settled(times_ns: Sequence[float]) -> bool:
+    """Whether a loop that is still running has reached its steady state.
+
+    Warm-up must take less than the half that it may take at most, and the later half must not
+    still become faster from step to step. A wrong no costs one more step.
+    """
+    if len(times_ns) < LEAST_STEPS:
+        return False
+    steady = np.log(np.asarray(times_ns, dtype=np.float64)[len(times_ns) // 2 :])
+    still_falling = bool((np.diff(steady) < 0).all()) and steady[0] - steady[-1] > LEAST_SHIFT
+    return not still_falling and warmup_length(times_ns) < len(times_ns) // 2
 
 
 def _limits(steady: NDArray[np.float64]) -> dict[int, float]:
