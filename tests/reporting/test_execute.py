@@ -91,7 +91,7 @@ def test_without_a_traceback_the_first_line_stands_for_the_cell():
     [
         ("import os, signal\nos.kill(os.getpid(), signal.SIGKILL)", "the kernel .* died"),
         ("import sys\nsys.exit(0)", r"cell 2 at `2` with the kernel gone: it never ran"),
-        ("import sys\nsys.exit(3)", r"cell 1 at `sys\.exit\(3\)` with SystemExit: 3"),
+        ("import sys\nsys.exit(3)", "cell 1 at `import sys` with SystemExit: 3"),
         ("1/0", r"cell 1 at `1/0` with ZeroDivisionError"),
     ],
 )

@@ -90,8 +90,8 @@ def test_order_of_the_page(written: Path):
 
 @slow
 def test_a_baseline_is_compared_from_inside_a_running_event_loop(tmp_path: Path):
-    before = sample.measured_run(tmp_path, "before", step_ms=20)
-    after = sample.measured_run(tmp_path, "after", step_ms=14)
+    before = sample.measured_run(tmp_path, "before", step_ms=1.7)
+    after = sample.measured_run(tmp_path, "after", step_ms=1.2)
 
     async def cell() -> Path:
         return report(after, tmp_path / "r.html", baseline=before, title="Two <b>runs</b>")
@@ -99,7 +99,7 @@ def test_a_baseline_is_compared_from_inside_a_running_event_loop(tmp_path: Path)
     words = Page(asyncio.run(cell()).read_text(encoding="utf-8")).words
     assert "Two <b>runs</b>" in words
     assert "▲ after is faster than before" in words
-    assert "A step takes 14.0 ms" in words
+    assert "A step takes 1.20 ms" in words
 
 
 @slow

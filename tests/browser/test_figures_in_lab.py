@@ -1,0 +1,40 @@
+"""Results in a live JupyterLab: charts, pages, and no request outside."""
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.lab import Notebook
+from tests.reporting import sample
+
+CELLS = [
+    "import workbench as wb\nrun = wb.open('loop.json.gz')\nrun",
+    "run.figure('breakdown')",
+    "run.figure('steps')",
+    "run.findings",
+]
+
+
+@pytest.fixture
+def opened(notebook: Notebook) -> Notebook:
+    sample.trace(notebook.server.folder / "loop.json.gz")
+    notebook.open("figures.ipynb", CELLS)
+    notebook.run_all()
+    return notebook
+
+
+def test_charts_are_live_and_pages_are_static(opened: Notebook):
+    page = opened.page
+    expect(page.locator(".jp-OutputArea .js-plotly-plot")).to_have_count(2, timeout=30_000)
+    expect(page.locator(".jp-OutputArea .wb .wb-verdict")).to_be_visible()
+    expect(page.locator(".jp-OutputArea .wb-finding").first).to_contain_text("Input-bound")
+    assert opened.outside_requests == []
+
+
+def test_pages_follow_the_theme(opened: Notebook):
+    verdict = opened.page.locator(".jp-OutputArea .wb .wb-verdict")
+    expect(verdict).to_be_visible(timeout=30_000)
+    colours = []
+    for theme in ("JupyterLab Light", "JupyterLab Dark"):
+        opened.theme(theme)
+        colours.append(verdict.evaluate("(element) => getComputedStyle(element).color"))
+    assert colours[0] != colours[1]

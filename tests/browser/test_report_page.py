@@ -1,0 +1,144 @@
+"""The exported report in a real browser: from a file, the network off, with and without scripts."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import BrowserContext, Page, expect
+
+from tests.browser.contrast import contrast
+from tests.reporting import sample
+from workbench.reporting import report
+
+HOSTILE = "</script><script>window.hacked = 1</script><img src=x onerror='window.hacked = 1'>"
+CHARTS = 7
+"""Comparison, breakdown, steps, input, idle, kernels, operators."""
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A report over a measured Run, compared with another, with a hostile kernel name."""
+    folder = tmp_path_factory.mktemp("report")
+    before = sample.measured_run(folder, "before", step_ms=1.7)
+    after = sample.measured_run(folder, "after", step_ms=1.2, kernel=HOSTILE)
+    return report(after, folder / "report.html", baseline=before)
+
+
+class Visit:
+    """A page that remembers what it asked for and complained about."""
+
+    def __init__(self, context: BrowserContext, path: Path) -> None:
+        context.set_offline(True)
+        self.asked: list[str] = []
+        self.complaints: list[str] = []
+        self.page: Page = context.new_page()
+        self.page.on("request", lambda request: self.asked.append(request.url))
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on("console", lambda message: self.complaints.append(message.text))
+        self.page.goto(path.as_uri())
+
+    def drawn(self) -> "Visit":
+        """Wait until every chart is there."""
+        expect(self.page.locator("[data-wb-figure=drawn]")).to_have_count(CHARTS, timeout=30_000)
+        return self
+
+
+Open = Callable[..., Visit]
+
+
+@pytest.fixture
+def visit(new_context: Callable[..., BrowserContext], written: Path) -> Open:
+    return lambda **options: Visit(new_context(**options), written)
+
+
+def test_every_chart_and_table_shows_without_a_network(visit: Open, written: Path):
+    seen = visit().drawn()
+    for figure in seen.page.locator("[data-wb-figure]").all():
+        expect(figure.locator("svg.main-svg").first).to_be_visible()
+        expect(figure.locator("details table")).to_have_count(1)
+    assert seen.complaints == []
+    assert [url for url in seen.asked if not url.startswith("blob:")] == [written.as_uri()]
+
+
+def test_a_chart_folds_its_table_away_and_one_click_opens_it(visit: Open):
+    seen = visit().drawn()
+    figure = seen.page.locator("[data-wb-figure]").first
+    expect(figure.locator("table")).to_be_hidden()
+    figure.get_by_text("The numbers as a table").click()
+    expect(figure.locator("table")).to_be_visible()
+
+
+def test_every_chart_has_words(visit: Open):
+    for plot in visit().drawn().page.locator(".wb-plot[role=img]").all():
+        assert len(plot.get_attribute("aria-label") or "") > 40
+
+
+def test_names_from_the_trace_run_nothing(visit: Open):
+    seen = visit().drawn()
+    assert seen.page.evaluate("window.hacked") is None
+    assert seen.page.locator("main img").count() == 0
+
+
+def test_tooltip_is_exact(visit: Open):
+    seen = visit().drawn()
+    figure = seen.page.locator("[data-wb-figure]").filter(has_text="waits 47 % of the step")
+    bar = figure.locator(".barlayer .point").first
+    box = bar.bounding_box()
+    assert box
+    bar.scroll_into_view_if_needed()
+    bar.hover(force=True)
+    expect(figure.locator(".hoverlayer")).to_contain_text("4.00 ms (4\u2009000\u2009000 ns)")
+
+
+def test_without_scripts_every_number_is_in_the_text(visit: Open):
+    seen = visit(java_script_enabled=False)
+    for text in ("▲ after is faster than before", "A step takes 1.20 ms", "mostly for data"):
+        expect(seen.page.get_by_text(text).first).to_be_visible()
+    for table in seen.page.locator("[data-wb-figure] table").all():
+        expect(table).to_be_visible()
+
+
+def test_a_browser_that_cannot_unpack_keeps_the_tables_open(
+    new_context: Callable[..., BrowserContext], written: Path
+):
+    context = new_context()
+    context.add_init_script("delete window.DecompressionStream")
+    page = Visit(context, written).page
+    expect(page.get_by_text("cannot be drawn in this browser")).to_be_visible()
+    expect(page.locator("[data-wb-figure] table").first).to_be_visible()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_is_legible(visit: Open, scheme: str):
+    seen = visit(color_scheme=scheme).drawn()
+    ground = seen.page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert ground == {"light": "rgb(255, 255, 255)", "dark": "rgb(17, 17, 17)"}[scheme]
+    words = seen.page.locator("main :is(p, h1, h3, summary, figcaption, td, th, dt, dd, footer)")
+    for part in words.all()[::7]:
+        assert contrast(part) >= 4.5
+    inks = seen.page.evaluate(
+        """() => [...document.querySelectorAll(".wb-plot .main-svg text:not(.bartext-inside)")]
+                 .map((text) => getComputedStyle(text).fill)"""
+    )
+    assert set(inks) == {{"light": "rgb(31, 31, 31)", "dark": "rgb(232, 232, 232)"}[scheme]}
+
+
+def test_switching_the_theme_while_the_page_is_open(visit: Open):
+    seen = visit(color_scheme="light").drawn()
+    seen.page.emulate_media(color_scheme="dark")
+    ink: Any = seen.page.evaluate(
+        "getComputedStyle(document.querySelector('.wb-plot .main-svg .xtick text')).fill"
+    )
+    assert ink == "rgb(232, 232, 232)"
+
+
+@pytest.mark.parametrize("width", [480, 1280])
+def test_charts_are_as_wide_as_their_column(visit: Open, width: int):
+    seen = visit(viewport={"width": width, "height": 800}).drawn()
+    wide = seen.page.evaluate(
+        """() => [...document.querySelectorAll(".wb-plot")].map(
+             (plot) => [plot.clientWidth, +plot.querySelector("svg").getAttribute("width")])"""
+    )
+    assert all(column == svg for column, svg in wide)
+    assert seen.page.evaluate("document.documentElement.scrollWidth") <= width
