@@ -86,6 +86,18 @@ def test_steps_loaders_and_user_ranges_are_no_operators_but_optimizers_are() -> 
     assert table(made)["Optimizer.step#SGD.step"][1:3] == (70, 100)
 
 
+def test_a_phase_shows_its_host_time_beside_its_device_time() -> None:
+    """H05: 26 small launches, 138 us of the host for 13 us of the device."""
+    made = Kineto()
+    made.range("Optimizer.step#AdamW.step", 0, 138)
+    for i in range(26):
+        made.op("aten::add_", 1 + 5 * i, 4)
+        made.launched("k", call=(2 + 5 * i, 1), kernel=(5 + 5 * i, 0.5), correlation=i + 1)
+    found = table(made)
+    assert found["Optimizer.step#AdamW.step"][2:] == (138, 13)
+    assert found["aten::add_"] == (26, 104, 104, 13)
+
+
 def test_old_files_write_ranges_into_the_category_of_operators() -> None:
     made = Kineto()
     made.op("ProfilerStep#1", 0, 400)

@@ -22,6 +22,7 @@ from workbench.analysis.nesting import distinct
 from workbench.analysis.ranges import Range
 from workbench.analysis.steps import Steps
 from workbench.analysis.synchronization import waited
+from workbench.analysis.unrecorded_work import UNRECORDED_NS
 from workbench.trace.table import Kind, Trace
 
 ROUNDING_NS = 2
@@ -30,8 +31,6 @@ OWN_RANGES = "workbench."
 """Ranges of our own capture, whose probe marks every garbage collection."""
 BLOCK = 1 << 17
 """Gaps explained at a time, so that memory stays bounded."""
-UNRECORDED_NS = 1_000_000
-"""A device that takes longer to begin what was launched was busy with unrecorded work."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
