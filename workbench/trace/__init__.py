@@ -1,5 +1,6 @@
 """Any trace file becomes one columnar event table."""
 
+from workbench.trace.ranks import RankFile, RankFiles, find_ranks
 from workbench.trace.reader import read
 
-__all__ = ["read"]
+__all__ = ["RankFile", "RankFiles", "find_ranks", "read"]

@@ -1,60 +1,45 @@
-"""The entries of ``args`` as columns: what each group of categories may hold, and where it goes."""
+"""The entries of ``args`` as columns: each group of categories fills those that it may carry."""
 
-from collections.abc import Callable, Iterable, Sequence
-from operator import attrgetter
+import types
+from collections.abc import Sequence
 from typing import Any
 
+import msgspec
 import numpy as np
+from msgspec import Raw
 from numpy.typing import NDArray
 
 from workbench.trace.categories import Group
 from workbench.trace.columns import Codes, Column, RawCodes
-from workbench.trace.lenient import to_int, to_text
+from workbench.trace.lenient import to_arguments, to_int, to_text
+from workbench.trace.repair import clean
+from workbench.trace.schema import (
+    UNTYPED,
+    AnyArguments,
+    CallArguments,
+    CollectiveArguments,
+    DeviceArguments,
+    HostArguments,
+    PythonArguments,
+)
 
-NUMBERS: dict[str, type[np.signedinteger[Any]]] = {
-    "correlation": np.int64,
-    "external_id": np.int64,
-    "sequence": np.int64,
-    "forward_thread": np.int64,
-    "python_id": np.int64,
-    "python_parent": np.int64,
-    "python_module": np.int32,
-    "device": np.int16,
-    "stream": np.int32,
-    "bytes": np.int64,
+_STRUCTS: dict[Group, Any] = {
+    Group.PYTHON: PythonArguments,
+    Group.HOST: HostArguments,
+    Group.CALL: CallArguments,
+    Group.DEVICE: DeviceArguments,
+    Group.ANY: AnyArguments,
 }
-TEXTS = ("shapes", "types", "strides")
-
-_HOST = ("external_id", "sequence")
-_CALL = ("correlation", "external_id", "bytes")
-_DEVICE = ("correlation", "external_id", "device", "stream", "bytes")
-PLAN: dict[Group, tuple[str, ...]] = {
-    Group.PYTHON: ("python_id", "python_parent", "python_module"),
-    Group.HOST: _HOST,
-    Group.CALL: _CALL,
-    Group.DEVICE: _DEVICE,
-    Group.ANY: tuple(name for name in NUMBERS if name != "forward_thread"),
+_ONE = {group: msgspec.json.Decoder(kind, strict=False) for group, kind in _STRUCTS.items()}
+_MANY = {
+    group: msgspec.json.Decoder(types.GenericAlias(list, (kind,)), strict=False)
+    for group, kind in _STRUCTS.items()
 }
-OTHER_NAMES: dict[str, tuple[str, ...]] = {
-    "external_id": ("external_id_old",),
-    "stream": ("stream_npu",),
-    "bytes": ("size",),
-    "correlation": ("connection",),
-    "shapes": ("shapes_old",),
-}
-"""Other spellings of a column, read where the category is not one of today's torch."""
-
-_GETTERS: dict[str, Callable[[Any], Any]] = {}
-LAUNCH_INTEGERS = ("registers", "shared_memory")
-LAUNCH_FLOATS = ("occupancy", "blocks_per_sm", "warps_per_sm")
-_COLLECTIVE_TEXTS = ("group", "description", "ranks", "dtype")
+_COLLECTIVE = msgspec.json.Decoder(CollectiveArguments, strict=False)
+_COLLECTIVE_TEXTS = ("name", "group", "description", "ranks", "dtype")
 _COLLECTIVE_NUMBERS = (
-    "group_size",
-    "in_elements",
-    "out_elements",
-    "rank",
-    "source",
-    "destination",
+    *("group_size", "in_elements", "out_elements", "sequence"),
+    *("rank", "source", "destination"),
 )
 
 
@@ -62,91 +47,137 @@ class ArgumentColumns:
     """Growing columns of everything that stands in ``args`` of duration events."""
 
     def __init__(self) -> None:
-        self.numbers = {name: Column(dtype) for name, dtype in NUMBERS.items()}
-        self.texts = {name: Column(np.int32) for name in TEXTS}
-        self.codes = {name: RawCodes() for name in (*TEXTS, "extent")}
+        wide = "correlation external_id sequence forward_thread python_id python_parent bytes"
+        self.numbers = {name: Column(np.int64) for name in wide.split()}
+        self.numbers |= {"stream": Column(np.int32), "python_module": Column(np.int32)}
+        self.numbers["device"] = Column(np.int16)
+        self.texts = {name: Column(np.int32) for name in ("shapes", "types", "strides")}
+        self.codes = {name: RawCodes() for name in (*self.texts, "extent")}
         self.stack = Column(np.int32)
         self.stacks = Codes()
         self.launch_row = Column(np.int64)
-        self.grid = Column(np.int32)
-        self.block = Column(np.int32)
-        self.launch = {name: Column(np.int32) for name in LAUNCH_INTEGERS}
-        self.launch |= {name: Column(np.float32) for name in LAUNCH_FLOATS}
+        self.launch = {name: Column(np.int32) for name in ("grid", "block")}
+        self.launch |= {name: Column(np.int32) for name in ("registers", "shared_memory")}
+        floats = ("occupancy", "blocks_per_sm", "warps_per_sm")
+        self.launch |= {name: Column(np.float32) for name in floats}
         self.collectives: list[dict[str, Any]] = []
+        self.mended = 0
+        """Arguments that were no legal JSON and were mended or left out."""
 
-    def add(self, arguments: Sequence[Any], rows: NDArray[np.int64], group: Group) -> None:
+    def add(self, raws: Sequence[Raw], rows: NDArray[np.int64], group: Group) -> None:
         """Take the arguments of the given rows, which belong to one group of categories."""
-        for name in PLAN[group]:
-            values = _integers(arguments, name)
-            if group is Group.ANY:
-                values = _first_of(values, arguments, OTHER_NAMES.get(name, ()))
-            _put_known(self.numbers[name], rows, values)
+        found = self._decode(raws, group)
         if group is Group.PYTHON:
+            self._add_python(found, rows)
             return
-        if group in (Group.HOST, Group.ANY):
-            self._add_operators(arguments, rows, old=group is Group.ANY)
+        self._put("external_id", rows, [a.external_id for a in found])
+        if group is not Group.HOST:
+            self._put("correlation", rows, [a.correlation for a in found])
+            self._put("bytes", rows, [a.bytes for a in found])
         if group in (Group.DEVICE, Group.ANY):
-            self._add_launches(arguments, rows)
+            self._put("device", rows, [a.device for a in found])
+            self._put("stream", rows, [a.stream for a in found])
+            self._add_launches(found, rows)
+        if group is Group.ANY:
+            self._add_python(found, rows)
+            self._add_other_spellings(found, rows)
+        if group in (Group.HOST, Group.ANY):
+            self._add_operators(found, rows)
         if group is not Group.CALL:
-            self._add_collectives(arguments, rows)
+            self._add_collectives(found, raws, rows)
 
-    def _add_operators(
-        self, arguments: Sequence[Any], rows: NDArray[np.int64], *, old: bool
-    ) -> None:
-        for name in TEXTS:
-            values = self._raw_codes(name, name, arguments)
-            if old and name in OTHER_NAMES and (values < 0).any():
-                other = self._raw_codes(name, OTHER_NAMES[name][0], arguments)
-                values = np.where(values < 0, other, values)
-            _put_known(self.texts[name], rows, values)
-        sequenced = np.flatnonzero(self.numbers["sequence"].tail(rows) >= 0)
-        if len(sequenced):
-            some = [arguments[i] for i in sequenced.tolist()]
-            threads = _integers(some, "forward_thread")
-            _put_known(self.numbers["forward_thread"], rows[sequenced], threads)
-        stacks = [argument.stack for argument in arguments]
+    def _decode(self, raws: Sequence[Raw], group: Group) -> list[Any]:
+        try:
+            found: list[Any] = _MANY[group].decode(b"[" + b",".join(raws) + b"]")
+        except (msgspec.DecodeError, RecursionError):
+            found = [self._decode_one(raw, group) for raw in raws]
+        return found
+
+    def _decode_one(self, raw: Raw, group: Group) -> Any:
+        text = bytes(raw)
+        try:
+            return _ONE[group].decode(text)
+        except msgspec.ValidationError:
+            pass
+        except (msgspec.DecodeError, RecursionError):
+            self.mended += 1
+            text = clean(text.decode("utf-8", "replace")).encode("utf-8", "replace")
+        try:
+            return to_arguments(_STRUCTS[group], UNTYPED.decode(text))
+        except (msgspec.DecodeError, RecursionError):
+            return _STRUCTS[group]()
+
+    def _add_python(self, found: list[Any], rows: NDArray[np.int64]) -> None:
+        parents = [a.python_parent for a in found]
+        self._put("python_id", rows, [a.python_id for a in found])
+        self._put("python_parent", rows, [-1 if p is None else p for p in parents])
+        self._put("python_module", rows, [a.python_module for a in found])
+
+    def _add_other_spellings(self, found: list[Any], rows: NDArray[np.int64]) -> None:
+        others = {
+            "external_id": [a.external_id_old for a in found],
+            "correlation": [a.connection for a in found],
+            "bytes": [a.size for a in found],
+            "stream": [a.stream_npu for a in found],
+        }
+        for name, values in others.items():
+            missing = np.flatnonzero(self.numbers[name].tail(rows) == -1)
+            self._put(name, rows[missing], [values[i] for i in missing.tolist()])
+        self._put_text("shapes", rows, [a.shapes_old for a in found])
+
+    def _add_operators(self, found: list[Any], rows: NDArray[np.int64]) -> None:
+        self._put_text("shapes", rows, [a.shapes for a in found])
+        self._put_text("types", rows, [a.types for a in found])
+        self._put_text("strides", rows, [a.strides for a in found])
+        sequences = [a.sequence for a in found]
+        if sequences.count(-1) < len(sequences):
+            self._put("sequence", rows, sequences)
+            self._put("forward_thread", rows, [a.forward_thread for a in found])
+        stacks = [a.stack for a in found]
         if stacks.count(None) < len(stacks):
             texts = [to_text(stack) for stack in stacks]
             codes = [self.stacks[text] if text else -1 for text in texts]
-            _put_known(self.stack, rows, np.array(codes))
+            _put_known(self.stack, rows, np.array(codes, np.int64))
 
-    def _add_launches(self, arguments: Sequence[Any], rows: NDArray[np.int64]) -> None:
-        grids = self._raw_codes("extent", "grid", arguments)
+    def _add_launches(self, found: list[Any], rows: NDArray[np.int64]) -> None:
+        grids = self.codes["extent"].of([a.grid for a in found])
         launched = np.flatnonzero(grids >= 0)
         if not len(launched):
             return
         if len(launched) < len(rows):
-            arguments = [arguments[i] for i in launched.tolist()]
+            found = [found[i] for i in launched.tolist()]
+        columns = self.launch
         self.launch_row.extend(rows[launched])
-        self.grid.extend(grids[launched])
-        self.block.extend(self._raw_codes("extent", "block", arguments))
-        for name in LAUNCH_INTEGERS:
-            values = _integers(arguments, name)
-            self.launch[name].extend(np.where(values == values.astype(np.int32), values, -1))
-        for name in LAUNCH_FLOATS:
-            getter = attrgetter(name)
-            self.launch[name].extend(np.fromiter(map(getter, arguments), np.float64))
+        columns["grid"].extend(grids[launched])
+        columns["block"].extend(self.codes["extent"].of([a.block for a in found]))
+        columns["registers"].extend(integers([a.registers for a in found], np.int32))
+        columns["shared_memory"].extend(integers([a.shared_memory for a in found], np.int32))
+        columns["occupancy"].extend(np.array([a.occupancy for a in found]))
+        columns["blocks_per_sm"].extend(np.array([a.blocks_per_sm for a in found]))
+        columns["warps_per_sm"].extend(np.array([a.warps_per_sm for a in found]))
 
-    def _add_collectives(self, arguments: Sequence[Any], rows: NDArray[np.int64]) -> None:
-        for row, argument in zip(rows.tolist(), arguments, strict=True):
-            if argument.collective is None:
-                continue
-            entry: dict[str, Any] = {"row": row, "name": to_text(argument.collective)}
-            entry |= {name: to_text(getattr(argument, name)) for name in _COLLECTIVE_TEXTS}
-            for name in _COLLECTIVE_NUMBERS:
-                entry[name] = _known(getattr(argument, name))
-            entry["sequence"] = _known(argument.collective_sequence)
+    def _add_collectives(
+        self, found: list[Any], raws: Sequence[Raw], rows: NDArray[np.int64]
+    ) -> None:
+        for index in [i for i, a in enumerate(found) if a.collective is not None]:
+            try:
+                told = _COLLECTIVE.decode(raws[index])
+            except (msgspec.DecodeError, RecursionError):
+                told = CollectiveArguments(name=found[index].collective)
+            entry: dict[str, Any] = {"row": int(rows[index])}
+            entry |= {field: to_text(getattr(told, field)) for field in _COLLECTIVE_TEXTS}
+            for field in _COLLECTIVE_NUMBERS:
+                number = to_int(getattr(told, field))
+                entry[field] = None if number == -1 else number
             self.collectives.append(entry)
 
-    def _raw_codes(self, table: str, attribute: str, arguments: Sequence[Any]) -> NDArray[np.int64]:
-        codes = self.codes[table]
-        raws: Iterable[bytes] = map(bytes, map(attrgetter(attribute), arguments))
-        return np.fromiter(map(codes.__getitem__, raws), np.int64, len(arguments))
+    def _put(self, name: str, rows: NDArray[np.int64], values: list[Any]) -> None:
+        if values.count(-1) < len(values):
+            column = self.numbers[name]
+            _put_known(column, rows, integers(values, column.dtype))
 
-
-def _known(value: Any) -> int | None:
-    number = to_int(value)
-    return None if value is None or number == -1 else number
+    def _put_text(self, name: str, rows: NDArray[np.int64], raws: list[Raw]) -> None:
+        _put_known(self.texts[name], rows, self.codes[name].of(raws))
 
 
 def _put_known(column: Column, rows: NDArray[np.int64], values: NDArray[np.int64]) -> None:
@@ -157,23 +188,12 @@ def _put_known(column: Column, rows: NDArray[np.int64], values: NDArray[np.int64
         column.put(rows[known], values[known])
 
 
-def _integers(arguments: Sequence[Any], name: str) -> NDArray[np.int64]:
-    getter = attrgetter(name)
-    dtype = NUMBERS.get(name, np.int64)
+def integers(values: list[Any], dtype: Any = np.int64) -> NDArray[np.int64]:
+    """Whole numbers; what does not fit the type is *not recorded*."""
     try:
-        values = np.fromiter(map(getter, arguments), np.int64, len(arguments))
-    except (OverflowError, TypeError):
-        values = np.array([to_int(getter(argument)) for argument in arguments], np.int64)
-    if dtype is not np.int64:
-        values = np.where(values == values.astype(dtype), values, -1)
-    return values
-
-
-def _first_of(
-    values: NDArray[np.int64], arguments: Sequence[Any], names: Sequence[str]
-) -> NDArray[np.int64]:
-    for name in names:
-        if (values != -1).all():
-            break
-        values = np.where(values == -1, _integers(arguments, name), values)
-    return values
+        found = np.fromiter(values, np.int64, len(values))
+    except (OverflowError, TypeError, ValueError):
+        found = np.array([to_int(value) for value in values], np.int64)
+    if dtype != np.int64:
+        found = np.where(found == found.astype(dtype), found, -1)
+    return found

@@ -61,7 +61,7 @@ def assemble(source: str, gathered: Gatherer, header: Mapping[str, Any], notes: 
         strides=arguments.codes["strides"].texts(),
         stacks=tuple(arguments.stacks),
         lanes=lanes,
-        flows=Flows(**_at(gathered.flows, first)),
+        flows=Flows(**_in_order(_at(gathered.flows, first))),
         memory=MemoryEvents(**_at(gathered.memory, first)),
         instants=Instants(**_at(gathered.instants, first)),
         counters=Counters(**_at(gathered.counters, first), names=tuple(gathered.series)),
@@ -126,6 +126,11 @@ def _at(columns: Mapping[str, Any], first: int) -> dict[str, NDArray[Any]]:
     return taken | {"ts": taken["ts"] - first}
 
 
+def _in_order(columns: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    order = np.argsort(columns["ts"], kind="stable")
+    return {name: values[order] for name, values in columns.items()}
+
+
 def _lanes(gathered: Gatherer) -> tuple[Lane, ...]:
     labels = gathered.labels
     processes: dict[str, str] = {}
@@ -150,12 +155,9 @@ def _launches(gathered: Gatherer, position: NDArray[np.int64]) -> LaunchConfigur
     order = np.flatnonzero(kept)[np.argsort(rows[kept], kind="stable")]
     extents = _extents(arguments.codes["extent"].texts())
     columns = {name: column.take()[order] for name, column in arguments.launch.items()}
-    return LaunchConfigurations(
-        row=rows[order],
-        grid=extents[arguments.grid.take()[order]],
-        block=extents[arguments.block.take()[order]],
-        **columns,
-    )
+    for name in ("grid", "block"):
+        columns[name] = extents[columns[name]]
+    return LaunchConfigurations(row=rows[order], **columns)
 
 
 def _extents(texts: tuple[str, ...]) -> NDArray[np.int32]:

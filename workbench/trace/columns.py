@@ -1,12 +1,15 @@
 """Columns that grow while a file streams by, and the codes that stand for repeated text."""
 
 import json
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+from msgspec import Raw
 from numpy.typing import NDArray
 
 from workbench.trace.lenient import to_text
+from workbench.trace.schema import NOTHING
 
 _FIRST = 4096
 _GROWTH = 1.4
@@ -27,6 +30,11 @@ class RawCodes(dict[bytes, int]):
         super().__init__({b"": -1, b"null": -1})
         self._canonical = Codes()
 
+    def of(self, raws: Iterable[Raw]) -> NDArray[np.int64]:
+        """The codes of some values."""
+        codes = [-1 if raw is NOTHING else self[bytes(raw)] for raw in raws]
+        return np.fromiter(codes, np.int64, len(codes))
+
     def __missing__(self, raw: bytes) -> int:
         text = raw.decode("utf-8", "replace")
         try:
@@ -41,20 +49,33 @@ class RawCodes(dict[bytes, int]):
         return tuple(self._canonical)
 
 
-class Lanes(dict[tuple[Any, Any], int]):
-    """Codes of (pid, tid); a number and its text are the same lane."""
+class Lanes(dict[Any, "LanesOfThread"]):
+    """Codes of lanes as ``lanes[tid][pid]``; a number and its text are the same lane."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._canonical = Codes()
+        self.canonical = Codes()
 
-    def __missing__(self, key: tuple[Any, Any]) -> int:
-        code = self[key] = self._canonical[(to_text(key[0]), to_text(key[1]))]
-        return code
+    def __missing__(self, tid: Any) -> "LanesOfThread":
+        found = self[tid] = LanesOfThread(to_text(tid), self.canonical)
+        return found
 
     def keys_in_order(self) -> tuple[tuple[str, str], ...]:
         """(pid, tid) as text in the order of their codes."""
-        return tuple(self._canonical)
+        return tuple(self.canonical)
+
+
+class LanesOfThread(dict[Any, int]):
+    """Codes of the lanes of one thread id, by process id."""
+
+    def __init__(self, tid: str, canonical: Codes) -> None:
+        super().__init__()
+        self._tid = tid
+        self._canonical = canonical
+
+    def __missing__(self, pid: Any) -> int:
+        code = self[pid] = self._canonical[(to_text(pid), self._tid)]
+        return code
 
 
 class Column:
@@ -67,6 +88,11 @@ class Column:
 
     def __len__(self) -> int:
         return self._length
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the values."""
+        return self._values.dtype
 
     def extend(self, values: NDArray[Any]) -> None:
         """Append values."""

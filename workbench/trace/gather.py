@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.trace import stamps
-from workbench.trace.arguments import ArgumentColumns
+from workbench.trace.arguments import ArgumentColumns, integers
 from workbench.trace.categories import Group, group_of
 from workbench.trace.columns import Codes, Column, Lanes
 from workbench.trace.lenient import to_float, to_int, to_text
@@ -42,32 +42,38 @@ class Batch:
 
     def __init__(self, events: Sequence[Any], family: Family) -> None:
         self.family = family
-        groups: dict[Any, list[Any]] = defaultdict(list)
-        for event in events:
-            groups[event.__class__].append(event)
-        found = {family.phases[struct]: members for struct, members in groups.items()}
-        self.counts = {phase: len(members) for phase, members in found.items()}
+        self._events = events
+        present = set(map(type, events))
+        self._of = {family.phases[struct]: self._only(struct, present) for struct in present}
+        self.counts = {phase: len(members) for phase, members in self._of.items()}
+        self.durations, self.marks = self._ordered(DURATIONS), self._ordered(_MARKS)
+        self.instants = self._ordered(INSTANTS)
+        self.flows = [(phase, self._of[phase]) for phase in FLOWS if phase in self._of]
+        self.counters, self.metadata = self._of.get("C", []), self._of.get("M", [])
+        self.ts = self._ns([event.ts for event in self.durations])
+        self.dur = self._ns([event.dur for event in self.durations])
+        self.mark_ts = self._ns([event.ts for event in self.marks])
+        self.flow_ts = [self._ns([event.ts for event in flows]) for _, flows in self.flows]
+        self.instant_ts = self._ns([event.ts for event in self.instants])
+        self.counter_ts = self._ns([event.ts for event in self.counters])
 
-        def ordered(phases: Iterable[str]) -> list[Any]:
-            present = [phase for phase in phases if phase in found]
-            if len(present) < 2:
-                return found[present[0]] if present else []
-            structs = {family.structs[phase] for phase in present}
-            return [event for event in events if event.__class__ in structs]
+    def _only(self, struct: Any, present: set[Any]) -> Sequence[Any]:
+        if len(present) == 1:
+            return self._events
+        return [event for event in self._events if event.__class__ is struct]
 
-        self.durations, self.marks = ordered(DURATIONS), ordered(_MARKS)
-        self.flows, self.instants = ordered(FLOWS), ordered(INSTANTS)
-        self.counters, self.metadata = found.get("C", []), found.get("M", [])
-        self.ts, self.dur = self._ns(self.durations, "ts"), self._ns(self.durations, "dur")
-        self.mark_ts, self.flow_ts = self._ns(self.marks, "ts"), self._ns(self.flows, "ts")
-        self.instant_ts = self._ns(self.instants, "ts")
-        self.counter_ts = self._ns(self.counters, "ts")
+    def _ordered(self, phases: Iterable[str]) -> Sequence[Any]:
+        """The events of several phases, in file order."""
+        found = [phase for phase in phases if phase in self._of]
+        if len(found) < 2:
+            return self._of[found[0]] if found else []
+        structs = {self.family.structs[phase] for phase in found}
+        return [event for event in self._events if event.__class__ in structs]
 
-    def _ns(self, events: list[Any], name: str) -> NDArray[np.int64]:
-        getter = attrgetter(name)
+    def _ns(self, values: list[Any]) -> NDArray[np.int64]:
         if self.family.exact:
-            return stamps.from_values(list(map(getter, events)))
-        us = np.fromiter(map(getter, events), np.float64, len(events))
+            return stamps.from_values(values)
+        us = np.fromiter(values, np.float64, len(values))
         if not stamps.fits_doubles(us):
             raise stamps.NeedsExactStampsError
         return stamps.from_doubles(us)
@@ -109,8 +115,8 @@ class Gatherer:
             self._add_durations(batch)
         if batch.marks:
             self._add_marks(batch, first_row)
-        if batch.flows:
-            self._add_flows(batch)
+        for (phase, flows), ts in zip(batch.flows, batch.flow_ts, strict=True):
+            self._add_flows(phase, flows, ts)
         if batch.instants:
             self._add_instants(batch)
         for counter, ts in zip(batch.counters, batch.counter_ts.tolist(), strict=True):
@@ -123,7 +129,7 @@ class Gatherer:
         categories = self._category_codes(events)
         columns["ts"].extend(batch.ts)
         columns["dur"].extend(batch.dur)
-        columns["name"].extend(_codes(self.names, events, "name"))
+        columns["name"].extend(self._name_codes(events))
         columns["category"].extend(categories)
         columns["lane"].extend(self._lane_codes(events))
         groups = self.categories.groups[categories]
@@ -144,14 +150,12 @@ class Gatherer:
         self.marks["ts"].extend(batch.mark_ts)
         self.marks["lane"].extend(self._lane_codes(batch.marks))
 
-    def _add_flows(self, batch: Batch) -> None:
-        events, columns = batch.flows, self.flows
-        numbers = {batch.family.structs[phase]: ord(phase) for phase in FLOWS}
-        columns["ts"].extend(batch.flow_ts)
+    def _add_flows(self, phase: str, events: Sequence[Any], ts: NDArray[np.int64]) -> None:
+        columns = self.flows
+        columns["ts"].extend(ts)
         columns["category"].extend(self._category_codes(events))
         columns["lane"].extend(self._lane_codes(events))
-        phases = map(numbers.__getitem__, map(type, events))
-        columns["phase"].extend(np.fromiter(phases, np.uint8, len(events)))
+        columns["phase"].extend(np.full(len(events), ord(phase)))
         columns["id"].extend(self._flow_ids([event.id for event in events]))
 
     def _add_instants(self, batch: Batch) -> None:
@@ -164,15 +168,16 @@ class Gatherer:
             self.memory["lane"].extend(self._lane_codes(memory))
             for name in _MEMORY:
                 getter = attrgetter(name)
-                self.memory[name].extend(_integers([getter(event.args) for event in memory]))
+                values = [getter(event.args) for event in memory]
+                self.memory[name].extend(integers(values, self.memory[name].dtype))
         if others:
             self.instants["ts"].extend(ts[~is_memory])
-            self.instants["name"].extend(_codes(self.names, others, "name"))
+            self.instants["name"].extend(self._name_codes(others))
             self.instants["category"].extend(self._category_codes(others))
             self.instants["lane"].extend(self._lane_codes(others))
 
     def _add_counter(self, event: Any, ts: int) -> None:
-        lane = self.lanes[(event.pid, event.tid)]
+        lane = self.lanes[event.tid][event.pid]
         label = event.name if event.id is None else f"{event.name}[{to_text(event.id)}]"
         for key, value in event.args.items():
             series = label if len(event.args) == 1 else f"{label}: {to_text(key)}"
@@ -188,12 +193,17 @@ class Gatherer:
                 place = to_text(event.pid), to_text(event.tid)
                 self.labels[(event.name, *place)] = to_text(text)
 
-    def _category_codes(self, events: list[Any]) -> NDArray[np.int32]:
-        return _codes(self.categories, events, "cat")
+    def _name_codes(self, events: Sequence[Any]) -> NDArray[np.int32]:
+        names = self.names
+        return np.fromiter([names[event.name] for event in events], np.int32, len(events))
 
-    def _lane_codes(self, events: list[Any]) -> NDArray[np.int32]:
-        places = [(event.pid, event.tid) for event in events]
-        return np.fromiter(map(self.lanes.__getitem__, places), np.int32, len(events))
+    def _category_codes(self, events: Sequence[Any]) -> NDArray[np.int32]:
+        categories = self.categories
+        return np.fromiter([categories[event.cat] for event in events], np.int32, len(events))
+
+    def _lane_codes(self, events: Sequence[Any]) -> NDArray[np.int32]:
+        lanes = self.lanes
+        return np.fromiter([lanes[event.tid][event.pid] for event in events], np.int32, len(events))
 
     def _flow_ids(self, ids: list[Any]) -> NDArray[np.int64]:
         try:
@@ -210,15 +220,3 @@ def _columns(int64: str, int32: str, int16: str = "") -> dict[str, Column]:
     columns = {name: Column(np.int64) for name in int64.split()}
     columns |= {name: Column(np.int32) for name in int32.split()}
     return columns | {name: Column(np.int16) for name in int16.split()}
-
-
-def _codes(codes: Codes, events: list[Any], name: str) -> NDArray[np.int32]:
-    values = map(codes.__getitem__, map(attrgetter(name), events))
-    return np.fromiter(values, np.int32, len(events))
-
-
-def _integers(values: list[Any]) -> NDArray[np.int64]:
-    try:
-        return np.fromiter(values, np.int64, len(values))
-    except (OverflowError, ValueError, TypeError):
-        return np.array([to_int(value) for value in values], np.int64)

@@ -15,9 +15,7 @@ from workbench.trace.schema import (
     EXACT,
     INSTANTS,
     NO_ARGUMENTS,
-    NO_LABELS,
     NO_MEMORY,
-    Arguments,
     LabelArguments,
     MemoryArguments,
 )
@@ -88,17 +86,11 @@ def to_float(value: Any) -> float:
         return float("nan")
 
 
-def _arguments(phase: str, found: Any) -> Any:
-    if phase == "C":
-        return found if isinstance(found, dict) else {}
-    if not isinstance(found, Mapping):
-        return NO_LABELS if phase == "M" else NO_MEMORY if phase in INSTANTS else NO_ARGUMENTS
-    if phase == "M":
-        return LabelArguments(name=found.get("name"), labels=found.get("labels"))
-    kind = MemoryArguments if phase in INSTANTS else Arguments
+def to_arguments(kind: Any, found: Any) -> Any:
+    """A struct of arguments of any JSON value."""
     fields: dict[str, Any] = {}
     for info in msgspec.structs.fields(kind):
-        if info.encode_name not in found:
+        if not isinstance(found, Mapping) or info.encode_name not in found:
             continue
         value = found[info.encode_name]
         if info.type is Raw:
@@ -107,6 +99,16 @@ def _arguments(phase: str, found: Any) -> Any:
             fields[info.name] = to_float(value)
         elif info.type is Any:
             fields[info.name] = value
-        elif value is not None or info.name == "python_parent":
+        else:
             fields[info.name] = to_int(value)
     return kind(**fields)
+
+
+def _arguments(phase: str, found: Any) -> Any:
+    if phase == "C":
+        return found if isinstance(found, dict) else {}
+    if phase == "M":
+        return to_arguments(LabelArguments, found)
+    if phase in INSTANTS:
+        return to_arguments(MemoryArguments, found) if found else NO_MEMORY
+    return Raw(json.dumps(found).encode()) if isinstance(found, Mapping) else NO_ARGUMENTS

@@ -60,6 +60,7 @@ def _read(source: Source, progress: Callable[[int], None] | None) -> Trace:
     else:
         header = open_header(place.header, notes)
         _note_open_end(source, frames, place, notes)
+    notes.repaired("text in args", 0, gatherer.arguments.mended)
     if source.damage:
         notes.truncated(frames.offset + frames.end - 1, source.damage)
     if not any(count for phase, count in gatherer.phases.items() if phase != "M"):

@@ -2,6 +2,9 @@
 
 Two families differ only in how they take time stamps. ``FAST`` takes numbers as doubles; ``EXACT``
 keeps whole numbers and the text of decimals, for stamps that a double would round.
+
+``args`` of durations stay text at first. They are parsed in a second step, all of one group of
+categories together, into a struct that has only what such records carry: that halves the time.
 """
 
 from typing import Any
@@ -14,27 +17,43 @@ NOTHING = Raw(b"")
 
 
 class Arguments(Struct, gc=False, frozen=True):
-    """The entries of ``args`` that become columns; every other entry is skipped while parsing."""
+    """What every record of a duration may carry; entries that are no field are skipped."""
 
-    correlation: int = -1
     external_id: int = field(default=-1, name="External id")
-    external_id_old: int = field(default=-1, name="external id")
-    sequence: int = field(default=-1, name="Sequence number")
-    forward_thread: int = field(default=-1, name="Fwd thread id")
+
+
+class PythonArguments(Struct, gc=False, frozen=True):
+    """A Python stack record."""
+
     python_id: int = field(default=-1, name="Python id")
     python_parent: int | None = field(default=-1, name="Python parent id")
     python_module: int = field(default=-1, name="Python module id")
-    device: int = -1
-    stream: int = -1
-    bytes: int = -1
-    size: int = -1
-    stream_npu: int = field(default=-1, name="Stream Id")
-    connection: int = field(default=-1, name="connection_id")
+
+
+class HostArguments(Arguments, gc=False, frozen=True):
+    """An operator or a range on the host."""
+
+    sequence: int = field(default=-1, name="Sequence number")
+    forward_thread: int = field(default=-1, name="Fwd thread id")
     shapes: Raw = field(default=NOTHING, name="Input Dims")
-    shapes_old: Raw = field(default=NOTHING, name="Input dims")
     types: Raw = field(default=NOTHING, name="Input type")
     strides: Raw = field(default=NOTHING, name="Input Strides")
     stack: Any = field(default=None, name="Call stack")
+    collective: Any = field(default=None, name="Collective name")
+
+
+class CallArguments(Arguments, gc=False, frozen=True):
+    """A call into a runtime or a driver."""
+
+    correlation: int = -1
+    bytes: int = -1
+
+
+class DeviceArguments(CallArguments, gc=False, frozen=True):
+    """Work on a device, or an annotation or synchronization there."""
+
+    device: int = -1
+    stream: int = -1
     grid: Raw = NOTHING
     block: Raw = NOTHING
     registers: int = field(default=-1, name="registers per thread")
@@ -43,6 +62,31 @@ class Arguments(Struct, gc=False, frozen=True):
     blocks_per_sm: float = field(default=NAN, name="blocks per SM")
     warps_per_sm: float = field(default=NAN, name="warps per SM")
     collective: Any = field(default=None, name="Collective name")
+
+
+class AnyArguments(DeviceArguments, gc=False, frozen=True):
+    """A record of an unknown category, or of torch before 1.12: every entry in every spelling."""
+
+    external_id_old: int = field(default=-1, name="external id")
+    connection: int = field(default=-1, name="connection_id")
+    size: int = -1
+    stream_npu: int = field(default=-1, name="Stream Id")
+    sequence: int = field(default=-1, name="Sequence number")
+    forward_thread: int = field(default=-1, name="Fwd thread id")
+    python_id: int = field(default=-1, name="Python id")
+    python_parent: int | None = field(default=-1, name="Python parent id")
+    python_module: int = field(default=-1, name="Python module id")
+    shapes: Raw = field(default=NOTHING, name="Input Dims")
+    shapes_old: Raw = field(default=NOTHING, name="Input dims")
+    types: Raw = field(default=NOTHING, name="Input type")
+    strides: Raw = field(default=NOTHING, name="Input Strides")
+    stack: Any = field(default=None, name="Call stack")
+
+
+class CollectiveArguments(Struct, gc=False, frozen=True):
+    """The entries of a communication record, of any JSON type."""
+
+    name: Any = field(default=None, name="Collective name")
     group: Any = field(default=None, name="Process Group Name")
     description: Any = field(default=None, name="Process Group Description")
     group_size: Any = field(default=None, name="Group size")
@@ -50,7 +94,7 @@ class Arguments(Struct, gc=False, frozen=True):
     dtype: Any = None
     in_elements: Any = field(default=None, name="In msg nelems")
     out_elements: Any = field(default=None, name="Out msg nelems")
-    collective_sequence: Any = field(default=None, name="Seq")
+    sequence: Any = field(default=None, name="Seq")
     rank: Any = field(default=None, name="Rank")
     source: Any = field(default=None, name="Src Rank")
     destination: Any = field(default=None, name="Dst Rank")
@@ -74,7 +118,7 @@ class LabelArguments(Struct, gc=False, frozen=True):
     labels: Any = None
 
 
-NO_ARGUMENTS = Arguments()
+NO_ARGUMENTS = Raw(b"{}")
 NO_MEMORY = MemoryArguments()
 NO_LABELS = LabelArguments()
 
@@ -94,7 +138,7 @@ class Family:
     def __init__(self, stamp: Any, missing: Any, *, exact: bool) -> None:
         self.exact = exact
         time = ("ts", stamp, missing)
-        arguments = ("args", Arguments, NO_ARGUMENTS)
+        arguments = ("args", Raw, NO_ARGUMENTS)
         fields: dict[str, list[Any]] = {
             "X": [*_COMMON, time, ("dur", stamp, 0), arguments],
             "B": [*_COMMON, time, ("dur", stamp, 0), arguments],

@@ -131,7 +131,7 @@ class Violation:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Flows:
-    """Arrows between events: phase s (start), t (step), f (finish)."""
+    """Arrows between events: phase s (start), t (step), f (finish), in time order."""
 
     ts: NDArray[np.int64]
     id: NDArray[np.int64]

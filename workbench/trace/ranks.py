@@ -1,0 +1,123 @@
+"""Which file of a folder is which rank of a job."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from workbench.errors import TraceError
+from workbench.trace.filetypes import wrong_kind
+from workbench.trace.frames import Frames
+from workbench.trace.header import open_header, rank_and_world
+from workbench.trace.locate import locate
+from workbench.trace.notes import Notes
+from workbench.trace.source import SIZE_LIMIT, open_source
+from workbench.trace.table import Violation
+
+_ENDINGS = (".json", ".json.gz", ".pfw", ".pfw.gz", ".zip", ".gz")
+_SHOWN = 8
+
+
+@dataclass(frozen=True, kw_only=True)
+class RankFile:
+    """One trace of a job."""
+
+    path: Path
+    rank: int | None
+    """``None`` when neither the header nor the file's name tells it."""
+    world_size: int | None = None
+
+
+class RankFiles(tuple[RankFile, ...]):
+    """The traces of a folder, by rank; ``violations`` tells duplicates, gaps and unknown ranks."""
+
+    __slots__ = ()
+
+    @property
+    def violations(self) -> tuple[Violation, ...]:
+        """What is missing or ambiguous, empty when every rank is there once."""
+        return rank_violations(self)
+
+
+def find_ranks(folder: str | Path) -> RankFiles:
+    """Find the traces in a folder, and which rank each one is.
+
+    The rank stands in the header (``distributedInfo``), else in the file's name. Only the beginning
+    of each file is read. Files that are no traces are passed over.
+
+    Raises:
+        TraceError: There is no such folder, or no trace in it; says what was found.
+    """
+    folder = Path(folder)
+    try:
+        entries = sorted(entry for entry in folder.iterdir() if not entry.name.startswith("."))
+    except OSError as error:
+        raise TraceError(f"Cannot list {folder}: {error.strerror}.") from None
+    candidates = [e for e in entries if e.name.lower().endswith(_ENDINGS) and e.is_file()]
+    found = [file for path in candidates if (file := _peek(path)) is not None]
+    if not found:
+        shown = ", ".join(entry.name for entry in entries[:_SHOWN]) or "nothing"
+        more = f" and {len(entries) - _SHOWN:,} more" if len(entries) > _SHOWN else ""
+        raise TraceError(
+            f"There is no trace in {folder} (found: {shown}{more}). Expected are files such as "
+            "rank0.trace.json.gz, rank1.trace.json.gz: one torch.profiler trace per rank."
+        )
+    found.sort(key=lambda file: (file.rank is None, file.rank or 0, file.path.name))
+    return RankFiles(found)
+
+
+def rank_violations(files: tuple[RankFile, ...]) -> tuple[Violation, ...]:
+    """Duplicate, missing and unknown ranks of the files of one job."""
+    by_rank: dict[int, list[str]] = {}
+    for file in files:
+        if file.rank is not None:
+            by_rank.setdefault(file.rank, []).append(file.path.name)
+    told = []
+    twice = {rank: names for rank, names in by_rank.items() if len(names) > 1}
+    if twice:
+        shown = "; ".join(f"rank {rank}: {', '.join(names)}" for rank, names in twice.items())
+        told.append(
+            Violation(
+                code="duplicate_ranks",
+                message=f"Several files claim the same rank ({shown}). Keep one of each.",
+                count=len(twice),
+            )
+        )
+    world = max((file.world_size or 0 for file in files), default=0)
+    expected = max(world, max(by_rank, default=-1) + 1)
+    missing = [rank for rank in range(min(expected, 1 << 20)) if rank not in by_rank]
+    if by_rank and missing:
+        shown = ", ".join(map(str, missing[:_SHOWN])) + (", …" if len(missing) > _SHOWN else "")
+        told.append(
+            Violation(
+                code="missing_ranks",
+                message=f"{len(missing):,} of {expected:,} ranks have no file (ranks {shown}): "
+                "a straggler among them cannot be seen.",
+                count=len(missing),
+                share=len(missing) / expected,
+            )
+        )
+    unknown = [file.path.name for file in files if file.rank is None]
+    if unknown and len(files) > 1:
+        shown = ", ".join(unknown[:_SHOWN])
+        told.append(
+            Violation(
+                code="unknown_ranks",
+                message=f"{len(unknown):,} files do not tell their rank ({shown}). Put it into the "
+                "file name, such as rank3.trace.json.gz.",
+                count=len(unknown),
+            )
+        )
+    return tuple(told)
+
+
+def _peek(path: Path) -> RankFile | None:
+    try:
+        source, head = open_source(path, SIZE_LIMIT)
+        with source:
+            if wrong_kind(head) is not None:
+                return None
+            place = locate(Frames(source))
+    except TraceError:
+        return None
+    header = open_header(place.header, Notes(path.name))
+    rank, world = rank_and_world(header, path.name)
+    return RankFile(path=path, rank=rank, world_size=world)
