@@ -3,6 +3,7 @@
 import getpass
 import platform
 import re
+import statistics
 import threading
 import warnings
 from pathlib import Path
@@ -39,9 +40,10 @@ def record_of(run: wb.Run) -> Any:
 def test_a_run_holds_two_unprofiled_blocks_and_a_window_between_them() -> None:
     run = wb.profile(workload(), steps=4)
     timings = record_of(run).timings
-    assert timings.blocks == [timings.warmup + 4, 4]
+    assert timings.blocks[0] >= 5 + 4
+    assert timings.blocks[1] == 4
     assert len(timings.step_ns) == len(timings.input_ns) == sum(timings.blocks)
-    assert timings.warmup >= 5
+    assert 5 <= timings.warmup < timings.blocks[0]
     assert len(timings.profiled_step_ns) == 4
     assert len(steps(trace_of(run))) == 4
     assert all(
@@ -61,9 +63,9 @@ def test_the_trace_names_the_parts_of_a_step() -> None:
 
 def test_the_overhead_is_profiled_over_unprofiled() -> None:
     record = record_of(wb.profile(workload(), steps=5))
-    steady = sorted(record.timings.step_ns[record.timings.warmup :])
-    median = (steady[4] + steady[5]) / 2
-    assert record.overhead_ratio == sorted(record.timings.profiled_step_ns)[2] / median
+    timings = record.timings
+    unprofiled = statistics.median(timings.step_ns[timings.warmup :])
+    assert record.overhead_ratio == statistics.median(timings.profiled_step_ns) / unprofiled
 
 
 def test_a_wait_for_input_is_measured_in_the_step_it_delays() -> None:

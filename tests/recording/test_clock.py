@@ -1,6 +1,7 @@
 """Step times are differences between marks of one block, never across blocks."""
 
 import itertools
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -25,6 +26,18 @@ def test_a_pause_between_blocks_belongs_to_no_step(monkeypatch: pytest.MonkeyPat
 def test_the_host_clock_is_for_the_cpu() -> None:
     assert isinstance(step_clock(None), HostClock)
     assert isinstance(step_clock(torch.device("cpu")), HostClock)
+
+
+def test_a_device_without_events_is_waited_for_at_every_mark(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    waits: list[int] = []
+    plain = SimpleNamespace(synchronize=lambda: waits.append(1))
+    monkeypatch.setattr(torch, "get_device_module", lambda device: plain)
+    clock = step_clock(torch.device("mps"))
+    clock.start()
+    clock.step()
+    assert len(waits) == 2
 
 
 def test_a_device_is_timed_by_events_and_waited_for_once(monkeypatch: pytest.MonkeyPatch) -> None:

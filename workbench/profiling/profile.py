@@ -136,6 +136,8 @@ def _measure(work: "Workload", order: _Order, bar: Progress) -> tuple[Window, Me
 
 def _record(bench: Bench, order: _Order, measured: Measured, began: float) -> Window:
     """Warm-up, first block, window, second block."""
+    from workbench.statistics.warmup import warmup_length
+
     progress, kind = bench.loop.progress, bench.device.type
     progress.stage("warm-up")
     warmup = bench.warm_up()
@@ -165,7 +167,7 @@ def _record(bench: Bench, order: _Order, measured: Measured, began: float) -> Wi
     measured.load = load.to_json()
     measured.blocks = [warmup.step_ns + before.step_ns, after.step_ns]
     measured.input_ns = warmup.input_ns + before.input_ns + after.input_ns
-    measured.warmup = len(warmup.step_ns)
+    measured.warmup = max(len(warmup.step_ns), warmup_length(measured.blocks[0]))
     return window
 
 

@@ -1,6 +1,7 @@
 """When steps are complete, without waiting for the device inside the loop."""
 
 import time
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any, Protocol
 
@@ -19,22 +20,32 @@ class StepClock(Protocol):
 
 
 class HostClock:
-    """Steps of a process whose work is done when the call returns."""
+    """Steps whose work is done when the call returns, or that are waited for one by one.
 
-    def __init__(self) -> None:
+    Args:
+        wait: Waits until the work of a step is done, where it is not done by then.
+    """
+
+    def __init__(self, wait: Callable[[], None] | None = None) -> None:
+        self._wait = wait
         self._blocks: list[list[int]] = []
 
     def start(self) -> None:
         """Begin a block of consecutive steps."""
-        self._blocks.append([time.perf_counter_ns()])
+        self._blocks.append([self._mark()])
 
     def step(self) -> None:
         """The step is complete."""
-        self._blocks[-1].append(time.perf_counter_ns())
+        self._blocks[-1].append(self._mark())
 
     def durations_ns(self) -> list[list[int]]:
         """Length of every step, block by block."""
         return [[b - a for a, b in pairwise(block)] for block in self._blocks]
+
+    def _mark(self) -> int:
+        if self._wait is not None:
+            self._wait()
+        return time.perf_counter_ns()
 
 
 class DeviceClock:
@@ -77,4 +88,4 @@ def step_clock(device: Any) -> StepClock:
     module = torch.get_device_module(device)
     if hasattr(module, "Event") and hasattr(module, "current_stream"):
         return DeviceClock(device)
-    return HostClock()
+    return HostClock(wait=module.synchronize)

@@ -30,8 +30,11 @@ class Loop:
         waited = time.perf_counter_ns() - began
         if self.epoch_length is None and self._training.epochs:
             self.epoch_length = self.steps
-        with self._limits.stage(TRAINING):
-            self._training.step(batch)
+        try:
+            with self._limits.stage(TRAINING):
+                self._training.step(batch)
+        finally:
+            del batch  # a traceback of a failing step must not keep it
         self.steps += 1
         self.progress.advance()
         return waited
