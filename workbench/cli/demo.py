@@ -66,4 +66,4 @@ def _write_report(before: "Run", after: "Run", folder: Path) -> Path:
     from workbench.reporting import report
 
     typer.echo("\n4/4 report …")
-    return report(before, folder / f"{before.name}.html", baseline=None, other=after)
+    return report(before, folder / f"{before.name}.html", other=after)

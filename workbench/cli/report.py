@@ -11,10 +11,15 @@ def report(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="The HTML file; report.html by default.")
     ] = None,
-    baseline: Annotated[Path | None, typer.Option(help="A Run folder to compare with.")] = None,
+    baseline: Annotated[
+        Path | None, typer.Option(help="A Run folder: is this one faster than it?")
+    ] = None,
+    other: Annotated[
+        Path | None, typer.Option(help="A Run folder: is it faster than this one?")
+    ] = None,
 ) -> None:
     """Write a self-contained HTML report, made by papermill from a notebook."""
     from workbench.reporting import report as write_report
 
-    written = write_report(path, out or Path("report.html"), baseline=baseline)
+    written = write_report(path, out or Path("report.html"), baseline=baseline, other=other)
     typer.echo(str(written))

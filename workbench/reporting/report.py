@@ -25,6 +25,7 @@ def report(
     out: str | Path = "report.html",
     *,
     baseline: Run | str | Path | None = None,
+    other: Run | str | Path | None = None,
     title: str | None = None,
     time_limit_s: float = 600,
 ) -> Path:
@@ -37,7 +38,8 @@ def report(
     Args:
         run: A Run, or the path of a Run folder, a trace, or a folder with a trace per rank.
         out: Where the report goes.
-        baseline: A measured Run to compare with: its step times against those of ``run``.
+        baseline: A measured Run to compare with: is ``run`` faster than it?
+        other: A measured Run to compare with the other way round: is it faster than ``run``?
         title: Heading of the page; the name of the Run when not given.
         time_limit_s: After this many seconds everything is cancelled.
 
@@ -58,6 +60,7 @@ def report(
     parameters: dict[str, Any] = {
         "run_path": str(source),
         "baseline_path": None if baseline is None else str(path_of(baseline)),
+        "other_path": None if other is None else str(path_of(other)),
     }
     name = run.name if isinstance(run, Run) else source.name
     job = Job(

@@ -210,7 +210,7 @@ class RankAnalysis:
         """Peak memory and device allocations, where they were recorded."""
         from workbench.analysis.memory import memory_summary
 
-        return memory_summary(self.trace)
+        return memory_summary(self.trace, self.steps)
 
 
 def rank_of(path: Path, *, rank: int | None = None, alone: bool = False) -> RankAnalysis:
