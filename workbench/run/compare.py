@@ -179,7 +179,7 @@ def _amount(change: Change) -> str:
 def _floor(change: Change) -> str:
     if change.noise_floor is None:
         return "."
-    return f"; the same steps differ by {share_text(change.noise_floor)} from block to block."
+    return f"; identical steps differ by {share_text(change.noise_floor)} within one measurement."
 
 
 def _median_ns(values: tuple[int, ...]) -> float | None:

@@ -159,7 +159,7 @@ def _noise(record: RunRecord) -> str:
     floor = noise_floor(steady_blocks(record.timings))
     if floor is None:
         return "not measured"
-    return f"the same steps differ by {share_text(floor)} between blocks"
+    return f"identical steps differ by {share_text(floor)} between two halves of the measurement"
 
 
 def _pairs(values: dict[str, Any]) -> str:
