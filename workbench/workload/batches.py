@@ -9,6 +9,7 @@ from torch.autograd.profiler import record_function
 from torch.utils.data import DataLoader
 
 from workbench.errors import WorkloadError
+from workbench.workload.inference_mode import outside_inference_mode
 from workbench.workload.interrupts import Deferred
 from workbench.workload.loader import interactive_part, start_method
 from workbench.workload.shutdown import end_half_started, shut_down
@@ -34,7 +35,7 @@ class Batches(Iterator[Any]):
         return self
 
     def __next__(self) -> Any:
-        with record_function(INPUT_RANGE):
+        with outside_inference_mode(), record_function(INPUT_RANGE):
             return self._fetch()
 
     def close(self) -> None:

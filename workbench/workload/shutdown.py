@@ -25,6 +25,14 @@ def shut_down(iterator: Any) -> None:
     queues = getattr(iterator, "_index_queues", ())
     feeders = [thread for queue in queues if (thread := getattr(queue, "_thread", None))]
     iterator._shutdown_workers()
+    # It does nothing the second time, also when the first time was broken off half-way.
+    for worker in iterator.__dict__.get("_workers", ()):
+        if worker.is_alive():
+            worker.terminate()
+            worker.join()
+    for queue in queues:
+        queue.cancel_join_thread()
+        queue.close()
     for thread in feeders:
         thread.join(_FEEDER_S)
 

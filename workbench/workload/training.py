@@ -15,6 +15,7 @@ from workbench.errors import WorkloadError
 from workbench.settings import Precision
 from workbench.workload.batches import Batches
 from workbench.workload.control import Control
+from workbench.workload.inference_mode import outside_inference_mode
 from workbench.workload.objective import infer, objective
 from workbench.workload.placement import samples_in
 from workbench.workload.precision import whole_step_autocast
@@ -203,8 +204,7 @@ def _placed(plan: Plan, batch: Any) -> Any:
 def _learning() -> AbstractContextManager[Any]:
     """Gradients on, even where the caller has switched them off."""
     stack = ExitStack()
-    if torch.is_inference_mode_enabled():
-        stack.enter_context(torch.inference_mode(False))
+    stack.enter_context(outside_inference_mode())
     stack.enter_context(torch.enable_grad())
     return stack
 

@@ -50,29 +50,30 @@ class Part:
 
     def add(self, target: Any, *, owned: bool, storages: set[tuple[Any, ...]]) -> None:
         """Save one object; ``storages`` are the ones saved so far."""
-        if isinstance(target, Tensor):
-            self._add_tensor(target, owned=owned, storages=storages)
-            return
-        if isinstance(target, np.ndarray):
-            if owned or self._within(target.nbytes):
-                self.values.append(SavedArray(target=target, values=target.copy()))
-            return
-        generator = save_generator(target)
-        if generator is not None:
-            self.values.append(generator)
-            return
         if isinstance(target, dict):
             self.bindings.append(save_dict(target))
         elif isinstance(target, list | deque | set | bytearray):
             self.bindings.append(save_items(target))
+        elif isinstance(target, Tensor):
+            self._add_tensor(target, owned=owned, storages=storages)
+        elif isinstance(target, np.ndarray):
+            if owned or self._within(target.nbytes):
+                self.values.append(SavedArray(target=target, values=target.copy()))
         elif isinstance(target, CellType):
             self.bindings.append(save_cell(target))
         elif isinstance(target, FunctionType):
             names = assigned_globals(target)
             if names:
                 self.bindings.append(save_globals(target.__globals__, names))
+        elif not isinstance(target, tuple | frozenset):
+            self._add_instance(target)
+
+    def _add_instance(self, target: Any) -> None:
+        generator = save_generator(target)
+        if generator is not None:
+            self.values.append(generator)
         names = slot_names(target)
-        if names and not isinstance(target, tuple):
+        if names:
             self.bindings.append(save_slots(target, names))
         if isinstance(target, DataLoader):
             self.loaders.append((target, target.__dict__.get("_iterator")))

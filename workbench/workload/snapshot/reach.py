@@ -3,10 +3,11 @@
 import dis
 import enum
 import functools
+import itertools
 import random
 import sys
 import types
-from collections import deque
+from collections import OrderedDict, defaultdict, deque
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -30,6 +31,9 @@ _ATOMS = frozenset(
         *(types.GeneratorType, types.TracebackType, type, np.dtype),
     }
 )
+_MAPPINGS = frozenset({dict, OrderedDict, defaultdict})
+# Most objects are of these classes; they hold nothing but their members.
+_COMMON = frozenset({*_MAPPINGS, list, tuple, set, frozenset, deque})
 _CONTAINERS = (dict, list, tuple, set, frozenset, deque, bytearray, types.MappingProxyType)
 _PARTS = (
     *(Tensor, np.ndarray, functools.partial),
@@ -62,11 +66,14 @@ def reachable(roots: Iterable[object], *, seen: dict[int, Any], limit: int) -> I
         if type(target) in _ATOMS or id(target) in seen:
             continue
         seen[id(target)] = target
-        if _is_left_alone(target):
-            continue
+        shared = False
+        if type(target) not in _COMMON:
+            if _is_left_alone(target):
+                continue
+            owned = owned or isinstance(target, _TORCH_STATE)
+            owned = owned and not isinstance(target, _TORCH_DATA)
+            shared = _is_concurrent(target)
         visited += 1
-        owned = (owned or isinstance(target, _TORCH_STATE)) and not isinstance(target, _TORCH_DATA)
-        shared = _is_concurrent(target)
         if not shared:
             yield target, owned
         for child in _members(target) if shared else _children(target):
@@ -88,7 +95,16 @@ def assigned_globals(function: types.FunctionType) -> tuple[str, ...]:
     return tuple(sorted(names))
 
 
-def _children(target: Any) -> Iterator[Any]:
+def _children(target: Any) -> Iterable[Any]:
+    kind = type(target)
+    if kind in _MAPPINGS:
+        return itertools.chain(target.keys(), target.values())
+    if kind in _COMMON:
+        return target  # type: ignore[no-any-return]
+    return _other_children(target)
+
+
+def _other_children(target: Any) -> Iterator[Any]:
     if isinstance(target, Tensor):
         yield from _of_tensor(target)
     elif isinstance(target, dict | types.MappingProxyType):

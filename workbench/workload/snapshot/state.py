@@ -7,13 +7,14 @@ from typing import Any
 import torch
 
 from workbench.errors import WorkloadError
+from workbench.workload.inference_mode import outside_inference_mode
 from workbench.workload.shutdown import shut_down
 from workbench.workload.snapshot.flags import save_flags
 from workbench.workload.snapshot.part import Part, save_part
 from workbench.workload.snapshot.random_state import save_random_state
 
 _TRAINING_OBJECTS = 2_000_000
-_DATA_OBJECTS = 200_000
+_DATA_OBJECTS = 50_000
 _LOOSE_TRAINING_BYTES = 2**30
 _LOOSE_DATA_BYTES = 2**26
 
@@ -37,6 +38,12 @@ class Snapshot:
     def __init__(self, training: Iterable[object], data: Iterable[object]) -> None:
         self._flags = save_flags()
         self._random = save_random_state()
+        with outside_inference_mode():
+            self._save(training, data)
+        self.left_bytes = self._training.left_bytes
+        """Bytes of loose tensors on the training side that were too many to copy."""
+
+    def _save(self, training: Iterable[object], data: Iterable[object]) -> None:
         seen: dict[int, Any] = {}
         storages: set[tuple[Any, ...]] = set()
         self._training: Part = save_part(
@@ -53,8 +60,6 @@ class Snapshot:
             limit=_DATA_OBJECTS,
             loose_bytes=_LOOSE_DATA_BYTES,
         )
-        self.left_bytes = self._training.left_bytes
-        """Bytes of loose tensors on the training side that were too many to copy."""
 
     def restore(self, *, keep_training: bool = False) -> None:
         """Put everything back; may be called again when it was interrupted.
@@ -67,11 +72,9 @@ class Snapshot:
             WorkloadError: When something could not be put back; everything else was.
         """
         errors: list[Exception] = []
-        for action in self._actions(keep_training):
-            try:
-                action()
-            except Exception as error:  # noqa: BLE001
-                errors.append(error)
+        with outside_inference_mode():
+            _attempt(self._actions(keep_training), errors)
+        _attempt((self._random.restore, self._flags.restore), errors)
         if errors:
             raise WorkloadError(
                 f"{len(errors)} parts of the training state could not be put back "
@@ -87,10 +90,17 @@ class Snapshot:
                 yield tensor.return_home
         else:
             yield from _part_actions(self._training)
-        yield self._random.restore
-        yield self._flags.restore
         # Casts of weights that an outer autocast region keeps would be those of the run.
         yield torch.clear_autocast_cache
+
+
+def _attempt(actions: Iterable[Callable[[], Any]], errors: list[Exception]) -> None:
+    """Do all actions, whatever becomes of one of them."""
+    for action in actions:
+        try:
+            action()
+        except Exception as error:  # noqa: BLE001
+            errors.append(error)
 
 
 def _part_actions(part: Part) -> Iterator[Callable[[], Any]]:
