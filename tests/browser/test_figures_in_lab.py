@@ -1,5 +1,7 @@
 """Results in a live JupyterLab: charts, pages, and no request outside."""
 
+from itertools import pairwise
+
 import pytest
 from playwright.sync_api import expect
 
@@ -28,6 +30,16 @@ def test_charts_are_live_and_pages_are_static(opened: Notebook):
     expect(page.locator(".jp-OutputArea .wb .wb-verdict")).to_be_visible()
     expect(page.locator(".jp-OutputArea .wb-finding").first).to_contain_text("Input-bound")
     assert opened.outside_requests == []
+
+
+def test_the_hosts_own_table_rules_do_not_reach_a_page(opened: Notebook):
+    row = opened.page.locator(".jp-OutputArea .wb-parts tr").first
+    expect(row).to_be_visible(timeout=30_000)
+    boxes = [cell.bounding_box() or {} for cell in row.locator("td").all()]
+    assert all(a["x"] + a["width"] <= b["x"] + 0.5 for a, b in pairwise(boxes))
+    name = row.locator("td").first.evaluate("(cell) => getComputedStyle(cell).textAlign")
+    assert name == "left"
+    assert boxes[1]["width"] > 200, "the bars take the room that the words leave"
 
 
 def test_pages_follow_the_theme(opened: Notebook):

@@ -133,7 +133,9 @@ def _series(
 
 
 def _distribution(steady: NDArray[np.float64], scale: Scale) -> dict[str, Any]:
-    counts, edges = np.histogram(steady, bins=min(BINS, max(5, len(steady) // 3)))
+    middle = float(np.median(steady))
+    ends = min(float(steady.min()), 0.99 * middle), max(float(steady.max()), 1.01 * middle)
+    counts, edges = np.histogram(steady, bins=min(BINS, max(5, len(steady) // 3)), range=ends)
     said = [
         f"{count_text(int(n))} step{'s' if n != 1 else ''}<br>"
         f"{time_text(float(low))} to {time_text(float(high))}"
