@@ -31,9 +31,10 @@ def keep_possible(
     if sound and not len(unmatched) and low != INVALID and high - low < HOUR_NS:
         return None
     missing = ts == INVALID
-    negative = ~missing & (dur < 0)
+    negative = ~missing & (dur < 0) & (dur != INVALID)
     negative[unmatched] = False
-    absurd = ~missing & (dur > LONGEST_NS)
+    absurd = ~missing & ((dur > LONGEST_NS) | (dur == INVALID))
+    absurd[unmatched] = False
     usable = ~missing & (ts > 0)
     middle = int(np.median(ts[usable])) if usable.any() else 0
     distance = np.abs(np.where(missing, middle, ts) - middle)
@@ -45,7 +46,7 @@ def keep_possible(
         ("zero_timestamps", zero, "start at time 0 or before"),
         ("absurd_timestamps", far, "start more than a week away from the rest"),
         ("negative_duration", negative & ~zero & ~far, "end before they start"),
-        ("absurd_duration", absurd & ~zero & ~far, "last longer than a day"),
+        ("absurd_duration", absurd & ~zero & ~far, "last longer than a day or have an unreadable length"),
     )
     keep: NDArray[np.bool_] = ~(missing | zero | far | negative | absurd)
     keep[unmatched] = False
@@ -61,7 +62,7 @@ def _violation(
     count, on_device = int(mask.sum()), int((mask & device).sum())
     share = on_device / int(device.sum()) if on_device else count / len(mask)
     whose = "device records" if on_device else "records"
-    message = f"{count:,} records {meaning} and were left out ({share:.1%} of the {whose})."
+    message = f"Records that {meaning} were left out: {count:,} ({share:.1%} of the {whose})."
     voids: tuple[str, ...] = ()
     if on_device and share > _SMALL_SHARE:
         message += " Kernel totals are incomplete."

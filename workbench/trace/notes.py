@@ -76,7 +76,7 @@ class Notes:
         if self._unreadable and self._first_unreadable:
             offset, shown = self._first_unreadable
             message = (
-                f"{self._unreadable:,} damaged records were left out, the first at byte "
+                f"Damaged records were left out ({self._unreadable:,}), the first at byte "
                 f"{offset:,} ({shown!r})."
             )
             share = self._unreadable / (events + self._unreadable)

@@ -16,8 +16,10 @@ from workbench.trace.schema import EXACT, FAST, UNTYPED
 from workbench.trace.stamps import NeedsExactStampsError
 
 _TRAILING = re.compile(r"trailing characters \(byte (\d+)\)")
+_CLOSING = re.compile(rb"\}[ \t\r\n]*,?[ \t\r\n]*\]")
 _LONGEST_MENDED = 1 << 16
-_MOST_JOINED = 4
+_MOST_JOINED = 64
+"""Pieces put together again where what looked like two events was one with nested objects."""
 _BETWEEN_EVENTS = b" \t\r\n,"
 
 
@@ -166,14 +168,17 @@ class Parser:
             start = starts[index]
             offset = frames.offset + start
             found = self._read_one(text, starts, ends, index)
-            pieces = 1 if found is None else found.pieces
+            pieces = _MOST_JOINED if found is None else found.pieces
             closed = found is not None and found.closed_at is not None
             if not frames.ended and not closed and index + pieces > last:
                 break
             if not bounds[index][2] and self._form != "lines":
                 self._notes.repaired("missing comma", offset)
             if found is None:
-                self._lost(text[start : ends[index]], offset, at_end=index == last)
+                close = self._lost(text[start : ends[index]], offset, at_end=index == last)
+                if close is not None:
+                    self._add(events)
+                    return Taken(1 + start + close, closed=True)
                 index += 1
                 continue
             if found.event is not None:
@@ -188,12 +193,15 @@ class Parser:
         used = len(text) if index > last else starts[index]
         return Taken(1 + used, closed=False)
 
-    def _lost(self, text: bytes, offset: int, *, at_end: bool) -> None:
-        if at_end:
-            if text.strip(b" \t\r\n,"):
+    def _lost(self, text: bytes, offset: int, *, at_end: bool) -> int | None:
+        """Note a record that is beyond repair; tells where the array ends behind the last one."""
+        close = _end_behind(text) if at_end else None
+        if at_end and close is None:
+            if text.strip(_BETWEEN_EVENTS):
                 self._notes.truncated(offset + len(text), "the last record is incomplete")
-            return
+            return None
         self._notes.unreadable(offset, text, self.read)
+        return close
 
     def _read_one(
         self, text: bytes, starts: list[int], ends: list[int], index: int
@@ -203,6 +211,8 @@ class Parser:
         found = _decode_one(piece, start, "")
         if found is not None:
             return found
+        if not _is_cut(piece):
+            starts = starts[: index + 1]
         for pieces in range(2, 2 + min(_MOST_JOINED, len(starts) - index - 1)):
             joined = text[start : ends[index + pieces - 1]]
             found = _decode_one(joined, start, "")
@@ -251,6 +261,28 @@ def _decode_first(piece: bytes) -> tuple[Any, int | None]:
         return _decode_event(piece[:end]), end
     except (msgspec.DecodeError, RecursionError):
         return None, None
+
+
+def _end_behind(text: bytes) -> int | None:
+    """Position behind the first bracket after which a sound header, or nothing, follows."""
+    for match in _CLOSING.finditer(text):
+        rest = text[match.end() :]
+        try:
+            UNTYPED.decode(b'{"":0' + (rest if rest.strip() else b"}"))
+        except (msgspec.DecodeError, RecursionError):
+            continue
+        return match.end()
+    return None
+
+
+def _is_cut(piece: bytes) -> bool:
+    try:
+        UNTYPED.decode(piece)
+    except RecursionError:
+        return False
+    except msgspec.DecodeError as error:
+        return "truncated" in str(error)
+    return False
 
 
 def _decode_event(piece: bytes) -> Any:

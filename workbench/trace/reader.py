@@ -64,7 +64,7 @@ def _read(source: Source, progress: Callable[[int], None] | None) -> Trace:
     if source.damage:
         notes.truncated(frames.offset + frames.end - 1, source.damage)
     if not any(count for phase, count in gatherer.phases.items() if phase != "M"):
-        if place.form != "object" or parser.others:
+        if parser.others or (place.form != "object" and not gatherer.phases):
             raise _no_events(source.name, parser, notes)
         notes.add(Violation(code="no_events", message=_NO_EVENTS))
     return assemble(source.name, gatherer, header, notes)

@@ -1,0 +1,118 @@
+"""Values of types that nobody promised: the event survives, the value is kept or not recorded."""
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.trace.reference import names
+from workbench import trace
+from workbench.trace.table import Trace
+
+
+def read(*events: dict[str, Any]) -> Trace:
+    return trace.read(json.dumps({"traceEvents": list(events)}).encode())
+
+
+def kernel(**changes: Any) -> dict[str, Any]:
+    args = {"device": 0, "stream": 7, "correlation": 3, "grid": [1, 2, 3], "bytes": 9}
+    made: dict[str, Any] = {"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7}
+    made |= {"ts": 5, "dur": 1}
+    made["args"] = args | changes.pop("args", {})
+    return made | changes
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "expected"),
+    [
+        ("bytes", "4096", 4096),
+        ("bytes", 4096.0, 4096),
+        ("bytes", "many", -1),
+        ("bytes", None, -1),
+        ("bytes", 2**64, -1),
+        ("bytes", True, -1),
+        ("bytes", {"a": 1}, -1),
+        ("stream", "7", 7),
+        ("stream", "stream 7", -1),
+        ("stream", 18446744073709551615, -1),
+        ("stream", 2**40, -1),
+        ("device", "1", 1),
+        ("correlation", "0x1f", 31),
+        ("correlation", -(2**63), -(2**63)),
+        ("correlation", 10**30, -1),
+        ("correlation", [3], -1),
+    ],
+)
+def test_numbers_of_odd_types(column: str, value: Any, expected: int) -> None:
+    found = read(kernel(), kernel(args={column: value}, name="odd", ts=6))
+    assert getattr(found.events, column)[1] == expected
+    assert names(found) == ["k", "odd"]
+    assert found.events.correlation[0] == 3
+
+
+@pytest.mark.parametrize(
+    ("grid", "expected"),
+    [([8, 2, 1], [8, 2, 1]), ("[8, 2, 1]", [8, 2, 1]), ("8", [8, 1, 1]), ([], [-1, -1, -1])],
+)
+def test_a_grid_may_be_a_list_or_text(grid: Any, expected: list[int]) -> None:
+    assert read(kernel(args={"grid": grid})).launch_configurations.grid.tolist() == [expected]
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [(None, ""), (5, "5"), (["a", 1], '["a", 1]'), ({"b": None}, '{"b": null}'), (True, "true")],
+)
+def test_names_of_odd_types(name: Any, expected: str) -> None:
+    assert names(read(kernel(name=name))) == [expected]
+
+
+@pytest.mark.parametrize("args", [None, [], "text", 5, [1, 2], {}])
+def test_args_of_odd_types(args: Any) -> None:
+    event = kernel()
+    event["args"] = args
+    found = read(event, kernel(ts=9))
+    assert found.events.correlation.tolist() == [-1, 3]
+
+
+@pytest.mark.parametrize(
+    ("pid", "shown"), [(1.0, "1"), ("1", "1"), (None, ""), (True, "true"), ([1], "[1]"), (-5, "-5")]
+)
+def test_processes_of_odd_types(pid: Any, shown: str) -> None:
+    found = read(kernel(pid=pid))
+    assert found.lanes[found.events.lane[0]].pid == shown
+
+
+def test_elements_that_are_no_events_are_passed_over() -> None:
+    text = b'[{"ph": "X", "name": "a", "ts": 1}, null, 5, "x", [], {}, {"ph": 3}, {"ph": null}]'
+    assert names(trace.read(text)) == ["a"]
+
+
+def test_of_a_key_that_stands_twice_the_last_counts() -> None:
+    found = trace.read(b'[{"ph": "X", "name": "first", "name": "second", "ts": 1}]')
+    assert names(found) == ["second"]
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        {"deviceProperties": None},
+        {"deviceProperties": {"id": 0}},
+        {"deviceProperties": [None, 5, {"id": "x"}, {"name": None}]},
+        {"distributedInfo": None},
+        {"distributedInfo": {"rank": "first", "world_size": -1}},
+        {"distributedInfo": {"rank": 2**70}},
+        {"baseTimeNanoseconds": "soon"},
+        {"baseTimeNanoseconds": 1.5},
+        {"baseTimeNanoseconds": 2**80},
+    ],
+)
+def test_headers_of_odd_types(header: dict[str, Any]) -> None:
+    found = trace.read(json.dumps({**header, "traceEvents": [kernel()]}).encode())
+    assert len(found.events) == 1
+    assert found.rank is None
+    assert found.base_ns is None
+
+
+def test_more_categories_than_a_column_can_number() -> None:
+    events = [kernel(cat=f"c{i}", args={}) for i in range(33_000)]
+    assert len(read(*events).events) == 33_000
