@@ -76,3 +76,19 @@ def test_an_interrupted_capture_keeps_its_whole_steps_and_lets_go(place: Path) -
         run()
     assert Path("runs/mine/run.json").is_file()
     wb.profile(workload(), steps=2)
+
+
+def test_an_interrupt_while_a_capture_begins_blocks_nothing(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The error is held, as a notebook does with its last traceback; the next run must not care."""
+
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("workbench.profiling.active.LoadProbe", interrupted)
+        with pytest.raises(KeyboardInterrupt) as held, wb.capture():
+            pass
+    wb.profile(workload(), steps=2)
+    assert held.value is not None

@@ -21,7 +21,7 @@ from tests.kineto import Kineto
 from tests.profiling.loops import Slow, Trainer, loader, workload
 from tests.recording.traces import events, names, steps
 from workbench.errors import ProfilerBusyError, RunError, TimeLimitError
-from workbench.profiling import Capture
+from workbench.profiling import Capture, schedule
 from workbench.recording import plan
 from workbench.recording.window import Window
 
@@ -156,6 +156,20 @@ def test_f07_a_step_that_is_a_whole_epoch_is_stopped() -> None:
             cap.step()
     with pytest.raises(RunError, match="after every batch, not after every epoch"):
         _ = cap.run
+
+
+def test_f07_a_window_that_meets_an_endless_step_ends_inside_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """F07: the third step validates on thousands of batches without a mark."""
+    monkeypatch.setattr(schedule, "TRACE_LIMIT_BYTES", 100_000)
+    with wb.capture(warmup=1) as cap:
+        for number in range(4):
+            for _ in cap.watch(itertools.repeat(1, 20_000 if number == 2 else 1)):
+                torch.ones(2) + 1
+            cap.step()
+    assert steps(trace_of(cap)) == ["ProfilerStep#1"]
+    assert any("ended inside a step" in note for note in cap.notes)
 
 
 @pytest.mark.parametrize("leave", ["error", "return"])

@@ -50,7 +50,11 @@ class Active:
         self._garbage = GarbageProbe()
         self._warnings.start()
         self._garbage.start()
-        self.schedule = Schedule(plan, record, self._garbage)
+        try:
+            self.schedule = Schedule(plan, record, self._garbage)
+        except BaseException:
+            self._switch_off()
+            raise
 
     def is_here(self) -> bool:
         """Whether this is the thread that runs the loop."""
@@ -99,10 +103,13 @@ class Active:
         try:
             self.schedule.stop()
         finally:
-            self._garbage.stop()
-            self._warnings.stop()
+            self._switch_off()
         self.seen.garbage_collection = self._garbage.to_json()
         self.seen.compilation = compile_counters().since(self._compiled).to_json()
         self.seen.load = self._load.to_json()
         self.seen.warnings = self._warnings.found
         self.seen.labels = self.labels.real
+
+    def _switch_off(self) -> None:
+        self._garbage.stop()
+        self._warnings.stop()

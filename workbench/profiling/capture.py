@@ -85,13 +85,21 @@ class Capture:
         self._run: Run | None = None
 
     def __enter__(self) -> Self:
+        from workbench.workload.interrupts import Deferred
+
         if self._used:
             raise RunError("a capture is used once: call wb.capture(...) again for another one.")
         check_writable(self._target.parent)
         owner = claim("wb.capture", give_way=self._abandon if self._gives_way else None)
         self._used = True
-        warm_up()
-        self._active = Active(owner, self._plan, self._record)
+        try:
+            warm_up()
+            with Deferred():
+                self._active = Active(owner, self._plan, self._record)
+        except BaseException:
+            self._close(None)
+            owner.release()  # a traceback may keep it alive for long
+            raise
         return self
 
     def __exit__(

@@ -56,9 +56,14 @@ class Phase:
 
     def step(self, waited_ns: int) -> None:
         """A step of this phase is complete; it waited so long for its input."""
-        if self.most is None or len(self.waits) < self.most:
+        if not self.is_full:
             self.clock.step()
             self.waits.append(waited_ns)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether no further step is kept."""
+        return self.most is not None and len(self.waits) >= self.most
 
     def age_ns(self) -> int:
         """Time since the phase began."""

@@ -71,7 +71,7 @@ def _measure_blocks(measured: Measured, phases: Sequence[Phase], seen: Seen) -> 
     lead = lead_steps(seen.loader)
     lead = lead if len(after) > 2 * lead else min(1, len(after))
     blocks, waits = _halves(after[lead:]), after_waits[lead:]
-    warmup = max(warmup_length(before), 1)
+    warmup = warmup_length(before)
     if len(before) - warmup >= _LEAST_BLOCK:
         blocks, waits = [before, *blocks], before_waits + waits
         measured.warmup = warmup

@@ -38,7 +38,7 @@ class Schedule:
         self.record = record
         self._garbage = garbage
         self._longest_ns: float | None = None
-        self._begin("before")
+        self._begin("first")
         self._cross()
 
     @property
@@ -61,6 +61,7 @@ class Schedule:
         """A step of the loop is complete; it waited so long for its input."""
         phase = self.phases[-1]
         phase.step(waited_ns)
+        self._garbage.counting = self._garbage.counting and not phase.is_full
         if self.window is not None and self.is_recording:
             self.window.end_step()
             self.complete += phase.name == "window"
@@ -112,9 +113,11 @@ class Schedule:
                 self._window().prepare()
                 self._begin("lead")
                 return
-        if phase == "before" and number == plan.pilot:
+        if phase in ("first", "before") and number == plan.pilot:
             self._window().prepare()
             self._start("pilot")
+        elif phase == "first" and number:
+            self._begin("before")  # only now it is known which device the loop uses
         elif phase in ("pilot", "lead") and number == plan.warmup:
             if self.window is None:
                 self._window().prepare()
