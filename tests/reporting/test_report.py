@@ -106,6 +106,17 @@ def test_a_baseline_is_compared_from_inside_a_running_event_loop(tmp_path: Path)
 
 
 @slow
+def test_another_run_is_compared_the_other_way_round(tmp_path: Path):
+    slower = sample.measured_run(tmp_path, "slower", step_ms=1.7)
+    faster = sample.measured_run(tmp_path, "faster", step_ms=1.2)
+    words = Page(
+        report(slower, tmp_path / "r.html", other=faster).read_text(encoding="utf-8")
+    ).words
+    assert "A step takes 1.70 ms" in words
+    assert "▲ faster is faster than slower" in words
+
+
+@slow
 def test_a_failing_cell_is_named_and_the_notebook_kept(tmp_path: Path):
     bad = tmp_path / "bad.json"
     bad.write_text("this is no trace")

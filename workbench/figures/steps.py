@@ -48,7 +48,12 @@ def step_times(
         names.plain(headline(steady)),
         names.plain(_subtitle(steady, warmup, measured)),
         height=320,
-        xaxis={"title": {"text": "step"}, "domain": [0, 0.74], "showgrid": False},
+        xaxis={
+            "title": {"text": "step"},
+            "domain": [0, 0.74],
+            "showgrid": False,
+            "dtick": _whole(len(times)),
+        },
         yaxis={
             "title": {"text": f"step time ({scale.unit})"},
             "range": [low / scale.size, high / scale.size],
@@ -58,6 +63,7 @@ def step_times(
             "domain": [0.78, 1],
             "anchor": "y",
             "showgrid": False,
+            "dtick": _whole(len(steady)),
         },
         bargap=0.05,
         margin={"l": 6, "r": 128, "t": 72, "b": 48},
@@ -88,6 +94,11 @@ def _subtitle(steady: NDArray[np.float64], warmup: int, measured: str) -> str:
 def bucket_size(count: int) -> int:
     """How many steps share a point so that at most ``MOST_POINTS`` are drawn."""
     return -(-count // MOST_POINTS)
+
+
+def _whole(count: int) -> int | None:
+    """The distance of ticks that keeps them whole on a short axis; ``None`` leaves it to plotly."""
+    return 1 if count <= 8 else None
 
 
 def _limits(steady: NDArray[np.float64]) -> tuple[float, float]:
