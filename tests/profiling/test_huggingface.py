@@ -1,18 +1,22 @@
 """The callback for Hugging Face's Trainer, with the real package."""
 
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
 from torch import nn
+from torch.autograd import profiler
 from torch.nn import functional
 
 import workbench as wb
 from tests.profiling.loops import workload
 from tests.recording.traces import names, steps
+from workbench.errors import ProfilerBusyError
 
 # The Trainer itself warns: about pinned memory without a device, and parts of torch it still uses.
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -85,3 +89,60 @@ def test_a_training_that_failed_does_not_block_the_next_run(place: Path) -> None
     wb.profile(workload(), steps=2)
     assert len(steps(place / "runs/hf/rank0.trace.json.gz")) == 4
     assert any("closed later" in note for note in callback.run.notes)
+
+
+def test_a_training_that_failed_stops_recording_when_its_cell_ends(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a notebook the profiler must not record whatever the next cells do."""
+    from workbench.profiling.huggingface import ProfileCallback
+
+    class Events:
+        """What of IPython's events is used."""
+
+        def __init__(self) -> None:
+            self.callbacks: dict[str, list[Any]] = {"post_run_cell": []}
+
+        def register(self, event: str, function: Any) -> None:
+            self.callbacks[event].append(function)
+
+        def unregister(self, event: str, function: Any) -> None:
+            self.callbacks[event].remove(function)
+
+    events = Events()
+    shell = SimpleNamespace(events=events)
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
+    callback = ProfileCallback("runs/hf")
+    with pytest.raises(ValueError, match="loss is nan"):
+        train(Classifier(fail_at=7), callback)
+    assert profiler._is_profiler_enabled
+    for function in list(events.callbacks["post_run_cell"]):
+        function(None)
+    assert not profiler._is_profiler_enabled
+    assert events.callbacks["post_run_cell"] == []
+    assert len(steps(place / "runs/hf/rank0.trace.json.gz")) == 4
+
+
+def test_a_training_in_another_thread_is_not_cut_off(place: Path) -> None:
+    """Ending its profiler from here would crash torch."""
+    from workbench.profiling.huggingface import ProfileCallback
+
+    callback = ProfileCallback("runs/hf")
+    begun, refused = threading.Event(), threading.Event()
+
+    def run() -> None:
+        callback.on_train_begin(None, None, None)
+        begun.set()
+        refused.wait()
+        for _ in range(4):
+            callback.on_step_end(None, None, None)
+        callback.on_train_end(None, None, None)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    begun.wait()
+    with pytest.raises(ProfilerBusyError, match="another thread"):
+        wb.profile(workload(), steps=2)
+    refused.set()
+    thread.join()
+    assert len(steps(place / "runs/hf/rank0.trace.json.gz")) == 2

@@ -6,7 +6,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar
 
-from workbench.errors import RunError, SettingError, WorkbenchError
+from workbench.errors import ProfilerBusyError, RunError, SettingError, WorkbenchError
 from workbench.profiling.active import Active
 from workbench.profiling.phases import CapturePlan
 from workbench.profiling.results import explain_nothing, gather
@@ -90,7 +90,7 @@ class Capture:
         if self._used:
             raise RunError("a capture is used once: call wb.capture(...) again for another one.")
         check_writable(self._target.parent)
-        owner = claim("wb.capture", give_way=self._abandon if self._gives_way else None)
+        owner = claim("wb.capture", give_way=self.abandon if self._gives_way else None)
         self._used = True
         try:
             warm_up()
@@ -164,10 +164,20 @@ class Capture:
         active = self._active
         return nullcontext() if active is None else active.waiting()
 
-    def _abandon(self) -> None:
-        """Somebody else profiles: the loop that this belongs to ended without telling."""
-        self.notes.append("the loop never said that it ended: the capture was closed later")
-        self._close(None)
+    def abandon(self) -> None:
+        """End a capture whose loop ended without telling, as a failed Trainer does."""
+        if self.is_elsewhere():
+            raise ProfilerBusyError(
+                "a capture is running in another thread of this process, and torch can record only "
+                "once at a time: wait until its training has ended."
+            )
+        if self._active is not None:
+            self.notes.append("the loop never said that it ended: the capture was closed later")
+            self._close(None)
+
+    def is_elsewhere(self) -> bool:
+        """Whether it runs on another thread than this one."""
+        return self._active is not None and not self._active.is_here()
 
     def _close(self, error: BaseException | None) -> None:
         """Stop everything and keep what is complete."""

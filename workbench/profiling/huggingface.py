@@ -9,6 +9,7 @@
     profile.run.findings
 """
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -56,6 +57,8 @@ class ProfileCallback(TrainerCallback):
         """Begin. A training that failed before never said so; its capture is closed now."""
         self._capture = self._make()
         self._capture.__enter__()
+        if (events := _notebook_events()) is not None:
+            events.register("post_run_cell", self._end_with_cell)
 
     def on_step_end(self, args: Any, state: Any, control: Any, **rest: Any) -> None:
         """A step is complete."""
@@ -64,3 +67,21 @@ class ProfileCallback(TrainerCallback):
     def on_train_end(self, args: Any, state: Any, control: Any, **rest: Any) -> None:
         """Write the Run."""
         self._capture.__exit__(None, None, None)
+        self._forget_cell()
+
+    def _end_with_cell(self, *result: Any) -> None:
+        """A training that fails tells no callback, but the cell that ran it ends."""
+        if not self._capture.is_elsewhere():
+            self._capture.abandon()
+            self._forget_cell()
+
+    def _forget_cell(self) -> None:
+        events = _notebook_events()
+        if events is not None and self._end_with_cell in events.callbacks["post_run_cell"]:
+            events.unregister("post_run_cell", self._end_with_cell)
+
+
+def _notebook_events() -> Any:
+    """IPython's events where a notebook has loaded it; it is never loaded for this."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return None if shell is None else shell.events
