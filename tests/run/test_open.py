@@ -102,3 +102,22 @@ def test_tensorboard_gets_a_copy_under_the_name_it_looks_for(tmp_path: Path) -> 
     assert [p.name for p in target.iterdir()] == ["worker0.pt.trace.json.gz"]
     with pytest.raises(WorkbenchError, match="there already"):
         run.to_tensorboard(tmp_path / "log")
+
+
+def test_every_device_has_its_own_chart_and_an_unknown_one_is_refused(tmp_path: Path) -> None:
+    trace = gpu_trace()
+    for number, start in enumerate((1000, 1100, 1200)):
+        trace.launched(
+            "volta_sgemm",
+            call=(start + 10, 4),
+            kernel=(start + 20, 10),
+            correlation=90 + number,
+            device=1,
+        )
+    run = wb.open(trace.write(tmp_path / "t.json"))
+    assert run.devices == (0, 1)
+    assert "GPU 1" in run.figure("breakdown", device=1).title
+    with pytest.raises(WorkbenchError, match="recorded devices: 0, 1"):
+        run.figure("idle", device=2)
+    with pytest.raises(WorkbenchError, match="no figure is called 'pie'"):
+        run.figure("pie")

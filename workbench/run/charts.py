@@ -20,18 +20,28 @@ if TYPE_CHECKING:
     from workbench.run.run import Run
 
 
-def chart(run: Run, name: str) -> StaticFigure:
-    """The chart of that name; an unknown name lists the known ones."""
-    if name not in _CHARTS:
-        raise RunError(f"no figure is called {name!r}; there are {', '.join(_CHARTS)}.")
-    return _CHARTS[name](run)
+def chart(run: Run, name: str, device: int | None) -> StaticFigure:
+    """The chart of that name; an unknown name or device lists the known ones."""
+    if name not in _CHARTS and name not in _DEVICE_CHARTS:
+        known = ", ".join((*_DEVICE_CHARTS, *_CHARTS))
+        raise RunError(f"no figure is called {name!r}; there are {known}.")
+    if device is not None and device not in run.devices:
+        known = ", ".join(map(str, run.devices)) or "none"
+        raise RunError(f"no work was recorded on device {device}; recorded devices: {known}.")
+    if name in _CHARTS:
+        return _CHARTS[name](run)
+    first = run.devices[0] if run.devices else None
+    return _DEVICE_CHARTS[name](run, first if device is None else device)
 
 
-def _breakdown(run: Run) -> StaticFigure:
+def _breakdown(run: Run, device: int | None) -> StaticFigure:
     from workbench.run.view import breakdowns
 
     parts = breakdowns(run.ranks[0])
-    return breakdown_chart(parts[0] if parts else None)
+    if device is None:
+        return breakdown_chart(parts[0] if parts else None)
+    at = list(run.ranks[0].device_time).index(device)
+    return breakdown_chart(parts[at])
 
 
 def _steps(run: Run) -> StaticFigure:
@@ -54,12 +64,13 @@ def _operators(run: Run) -> StaticFigure:
     return operators_chart(run.ranks[0].operators)
 
 
-def _idle(run: Run) -> StaticFigure:
+def _idle(run: Run, device: int | None) -> StaticFigure:
     from workbench.analysis.causes import CAUSES
     from workbench.run.view import device_label
 
     rank = run.ranks[0]
-    for device, idle in rank.idle.items():
+    if device is not None:
+        idle = rank.idle[device]
         return idle_chart(
             idle.pieces.start,
             idle.pieces.end,
@@ -86,7 +97,7 @@ def _idle(run: Run) -> StaticFigure:
 def _input(run: Run) -> StaticFigure:
     timings = None if run.record is None else run.record.timings
     if timings is not None:
-        return waits_chart(timings.step_ns[timings.warmup :], timings.input_ns[timings.warmup :])
+        return waits_chart(timings.step_ns, timings.input_ns, warmup=timings.warmup)
     return _traced_waits(run)
 
 
@@ -112,11 +123,13 @@ def _traced_waits(run: Run) -> StaticFigure:
     )
 
 
-_CHARTS: dict[str, Callable[[Run], StaticFigure]] = {
+_DEVICE_CHARTS: dict[str, Callable[[Run, int | None], StaticFigure]] = {
     "breakdown": _breakdown,
+    "idle": _idle,
+}
+_CHARTS: dict[str, Callable[[Run], StaticFigure]] = {
     "steps": _steps,
     "kernels": _kernels,
     "operators": _operators,
-    "idle": _idle,
     "input": _input,
 }

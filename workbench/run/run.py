@@ -113,11 +113,19 @@ class Run:
         """Collectives; not analysed yet, the reason is in ``summary.not_measured``."""
         return None
 
-    def figure(self, name: FigureName) -> StaticFigure:
-        """One of the charts: breakdown, steps, kernels, operators, idle, input."""
+    @property
+    def devices(self) -> tuple[int, ...]:
+        """The devices of the first rank that have a window to break down."""
+        return tuple(self._first.device_time)
+
+    def figure(self, name: FigureName, *, device: int | None = None) -> StaticFigure:
+        """One of the charts: breakdown, steps, kernels, operators, idle, input.
+
+        Breakdown and idle are of one device, the first when none is named; the others of all.
+        """
         from workbench.run.charts import chart
 
-        return chart(self, name)
+        return chart(self, name, device)
 
     def part(self, name: PartName) -> Section:
         """One part of what a Run shows of itself: verdict, findings, parts, details, measured."""
