@@ -74,7 +74,8 @@ def test_a_wait_for_input_is_measured_in_the_step_it_delays() -> None:
     timings = record_of(wb.profile(workload(data), steps=2)).timings
     steady = timings.input_ns[timings.warmup :]
     assert min(steady) >= 20e6
-    assert min(w / s for w, s in zip(timings.input_ns, timings.step_ns, strict=True)) > 0.5
+    shares = [w / s for w, s in zip(timings.input_ns, timings.step_ns, strict=True)]
+    assert statistics.median(shares) > 0.5
 
 
 def test_weights_and_random_states_are_as_before() -> None:
