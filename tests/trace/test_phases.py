@@ -28,7 +28,9 @@ def test_begin_and_end_nest_like_brackets() -> None:
 
 
 def test_begin_and_end_belong_to_their_thread() -> None:
-    found = read(mark("B", 0, "a", 1), mark("B", 1, "b", 2), mark("E", 3, tid=1), mark("E", 7, tid=2))
+    found = read(
+        mark("B", 0, "a", 1), mark("B", 1, "b", 2), mark("E", 3, tid=1), mark("E", 7, tid=2)
+    )
     assert spans(found) == [("a", 0, 3000), ("b", 1000, 6000)]
 
 

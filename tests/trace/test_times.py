@@ -31,7 +31,7 @@ def test_below_101_days_a_double_tells_the_nanosecond(ns: int) -> None:
 
 def test_rounding_the_product_at_once_would_be_wrong_there() -> None:
     # 4458676416788.033 us: the product lies half-way between two doubles that numpy rounds up.
-    ns = [n for n in range(4_450_000_000_000_000, 4_450_000_000_001_000)]
+    ns = list(range(4_450_000_000_000_000, 4_450_000_000_001_000))
     us = np.array([float(f"{n // 1000}.{n % 1000:03d}") for n in ns])
     assert (np.rint(us * 1000).astype(np.int64) != np.array(ns)).any()
     assert stamps.from_doubles(us).tolist() == ns
@@ -108,7 +108,9 @@ def test_impossible_times_are_left_out_and_counted(odd: str, code: str) -> None:
 
 
 def test_a_missing_duration_is_a_moment() -> None:
-    found = read('{"ph": "X", "name": "a", "ts": 5}, {"ph": "X", "name": "b", "ts": 5, "dur": null}')
+    found = read(
+        '{"ph": "X", "name": "a", "ts": 5}, {"ph": "X", "name": "b", "ts": 5, "dur": null}'
+    )
     assert found.events.dur.tolist() == [0, 0]
 
 
