@@ -35,6 +35,7 @@ _FITTING = {
     "custom_loader": ("as it is", "bf16 in micro-batches"),
     "batch_sampler": ("as it is", "channels last", "workers"),
     "inference": ("as it is", "other batches", "channels last"),
+    "parametrized": ("as it is", "fp32", "bf16 in micro-batches"),
     "gan": ("as it is", "fp32", "workers", "other batches"),
 }
 _CASES = [(name, setting) for name, settings in _FITTING.items() for setting in settings]

@@ -1,5 +1,7 @@
 """Which settings cannot act on which object, and does the error say why?"""
 
+import sys
+import types
 from collections.abc import Iterator
 from typing import Any
 
@@ -113,6 +115,23 @@ def test_data_that_spawn_cannot_pickle_gives_one_clear_error() -> None:
     with (
         prepare(_inference(loader)) as training,
         pytest.raises(WorkloadError, match=r"by spawn.*cannot be pickled.*workers=0"),
+    ):
+        next(training.batches())
+
+
+def test_a_data_set_of_the_notebook_cannot_be_found_by_a_fresh_process(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It pickles here, but the worker could not import it and would die without a word."""
+
+    class InNotebook(Stream):
+        __module__ = "__main__"
+
+    monkeypatch.setitem(sys.modules, "__main__", types.ModuleType("__main__"))
+    loader = DataLoader(InNotebook(), num_workers=1, multiprocessing_context="spawn")
+    with (
+        prepare(_inference(loader)) as training,
+        pytest.raises(WorkloadError, match=r"InNotebook is defined in the notebook.*workers=0"),
     ):
         next(training.batches())
 

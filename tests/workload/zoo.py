@@ -181,6 +181,31 @@ def inference() -> Workload:
     return Workload(ConvNet().eval(), pictures(), batch_size=8)
 
 
+def parametrized() -> Workload:
+    """Power iteration moves hidden buffers; weights are computed; data is made by a function."""
+    norms = nn.utils.parametrizations
+    model = nn.Sequential(
+        norms.weight_norm(nn.Linear(3, 6)),
+        nn.Tanh(),
+        norms.spectral_norm(nn.Linear(6, 2)),
+    )
+    scheduler = torch.optim.lr_scheduler.LambdaLR
+    optimizer = torch.optim.NAdam(model.parameters())
+    rows = torch.randn(8, 3, generator=generator(7))
+
+    def batches() -> Iterator[tuple[Tensor, Tensor]]:
+        for half in rows.split(4):
+            yield half + torch.rand(1), torch.tensor([0, 1, 0, 1])
+
+    return Workload(
+        model,
+        batches,
+        loss=functional.cross_entropy,
+        optimizer=optimizer,
+        scheduler=scheduler(optimizer, lambda step: 0.9**step),
+    )
+
+
 class Average:
     """A running copy of the weights, as many trainers keep one."""
 
@@ -241,7 +266,7 @@ ZOO: dict[str, Callable[[], Workload]] = {
     make.__name__: make
     for make in (
         *(cnn, transformer, rnn, frozen, iterable),
-        *(custom_loader, batch_sampler, inference, gan),
+        *(custom_loader, batch_sampler, inference, parametrized, gan),
     )
 }
 

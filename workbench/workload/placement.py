@@ -46,6 +46,12 @@ def check_device(wanted: str | int | torch.device, model: Any) -> torch.device:
     return device
 
 
+def start_device(device: torch.device) -> None:
+    """Start a device before its random state is saved; one that runs already is left alone."""
+    if device.type in {"cuda", "xpu"}:
+        getattr(torch, device.type).init()
+
+
 def move_model(
     model: nn.Module, device: torch.device, optimizers: Sequence[Optimizer], extra: Any
 ) -> None:

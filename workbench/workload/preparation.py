@@ -21,6 +21,7 @@ from workbench.workload.placement import (
     move_model,
     set_memory_format,
     settle_optimizers,
+    start_device,
 )
 from workbench.workload.precision import check_precision, scaler_for, set_matmul_mode
 from workbench.workload.snapshot import Snapshot
@@ -130,6 +131,7 @@ class _Preparation(AbstractContextManager[Training]):
             device = check_device(work.device, work.model)
         check_precision(settings.precision, device, notes)
         check_copies(settings, device)
+        start_device(device)
         self._snapshot = Snapshot(
             (work.model, work.loss, work.optimizer, work.scheduler, work.step), (work.data,)
         )

@@ -20,13 +20,15 @@ def shut_down(iterator: Any) -> None:
     if isinstance(iterator, GeneratorType):
         iterator.close()
         return
-    if not isinstance(iterator, _Workers):
+    # By name: loaders of other packages have iterators of their own with the same parts.
+    stop = getattr(iterator, "_shutdown_workers", None)
+    if stop is None:
         return
     queues = getattr(iterator, "_index_queues", ())
     feeders = [thread for queue in queues if (thread := getattr(queue, "_thread", None))]
-    iterator._shutdown_workers()
+    stop()
     # It does nothing the second time, also when the first time was broken off half-way.
-    for worker in iterator.__dict__.get("_workers", ()):
+    for worker in getattr(iterator, "_workers", ()):
         if worker.is_alive():
             worker.terminate()
             worker.join()

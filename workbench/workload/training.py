@@ -111,6 +111,8 @@ class Training:
         self._plan = None
         self._run = _over
         self._batches.close()
+        # What is still queued on the device would write over what is put back.
+        self.synchronize()
 
 
 def _runner(plan: Plan) -> Callable[[Plan, Any], Any]:
