@@ -151,3 +151,12 @@ def test_instants_know_their_step() -> None:
     assert steps.step_of(at + 120 * US).tolist() == [-1], "between the two"
     assert steps.step_of(at + 249 * US).tolist() == [1]
     assert steps.step_of(at - 1).tolist() == [-1]
+
+
+def test_a_step_that_our_own_recording_calls_partial_is_dropped() -> None:
+    """Stopped late in step 4, after its optimizer: nothing in the events shows it."""
+    made = together(training(3, 0), training(4, 100))
+    made.header["workbench"] = {"partial_step": 4}
+    steps = steps_of(made)
+    assert steps.numbers == (3,)
+    assert steps.dropped == 1

@@ -65,7 +65,8 @@ def find_steps(trace: Trace, launches: Launches) -> Steps | None:
         return None
     events = trace.events
     lane = int(events.lane[rows[0]])
-    whole = len(rows) - int(_last_is_cut(trace, launches, rows))
+    cut = _marked_partial(trace) == int(numbers[-1]) or _last_is_cut(trace, launches, rows)
+    whole = len(rows) - int(cut)
     rows, dropped = rows[:whole], len(rows) - whole
     start, end = events.ts[rows], events.end[rows]
     host = events.dur[rows].astype(np.int64)
@@ -81,6 +82,13 @@ def find_steps(trace: Trace, launches: Launches) -> Steps | None:
         time_ns=time,
         warmup=_warmup(time),
     )
+
+
+def _marked_partial(trace: Trace) -> int | None:
+    """The step that our own recording says it was stopped in."""
+    ours = trace.header.get("workbench")
+    marked = ours.get("partial_step") if isinstance(ours, dict) else None
+    return marked if isinstance(marked, int) else None
 
 
 def _step_rows(trace: Trace) -> tuple[NDArray[np.intp], NDArray[np.int64]]:

@@ -68,7 +68,7 @@ def _timed(timings: Timings) -> dict[str, Any]:
     blocks = steady_blocks(timings)
     return {
         "step_ns": tuple(timings.step_ns[timings.warmup :]),
-        "input_ns": tuple(timings.input_ns[timings.warmup :]),
+        "input_ns": tuple(timings.input_ns[timings.warmup :]) or None,
         "block_medians_ns": tuple(_median(block) for block in blocks),
         "noise_floor": noise_floor(blocks),
     }
