@@ -47,7 +47,9 @@ def _breakdown(run: Run, device: int | None) -> StaticFigure:
 def _steps(run: Run) -> StaticFigure:
     timings = None if run.record is None else run.record.timings
     if timings is not None:
-        return steps_chart(timings.step_ns, warmup=timings.warmup, input_ns=timings.input_ns)
+        return steps_chart(
+            timings.step_ns, warmup=timings.warmup, input_ns=timings.input_ns or None
+        )
     steps = run.ranks[0].steps
     if steps is None or not len(steps.time_ns):
         return steps_chart(None)
@@ -96,7 +98,7 @@ def _idle(run: Run, device: int | None) -> StaticFigure:
 
 def _input(run: Run) -> StaticFigure:
     timings = None if run.record is None else run.record.timings
-    if timings is not None:
+    if timings is not None and timings.input_ns:
         return waits_chart(timings.step_ns, timings.input_ns, warmup=timings.warmup)
     return _traced_waits(run)
 

@@ -95,7 +95,7 @@ def _tables(run: Run, rank: RankAnalysis) -> tuple[Table, ...]:
     timings = None if run.record is None else run.record.timings
     if timings is not None:
         tables.append(
-            steps_table(timings.step_ns, warmup=timings.warmup, input_ns=timings.input_ns)
+            steps_table(timings.step_ns, warmup=timings.warmup, input_ns=timings.input_ns or None)
         )
     elif rank.steps is not None:
         tables.append(steps_table(rank.steps.time_ns, warmup=rank.steps.warmup, input_ns=None))
