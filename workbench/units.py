@@ -26,10 +26,12 @@ def bytes_text(count: float | None) -> str:
 
 
 def share_text(share: float | None) -> str:
-    """A share given as a fraction: one decimal below 10 %, none above."""
+    """A share given as a fraction: one decimal below 10 %, none above; never 0 for a little."""
     if share is None:
         return NOT_MEASURED
     percent = share * 100
+    if 0 < percent < 0.05:
+        return "< 0.1 %"
     return f"{percent:.1f} %" if abs(round(percent, 1)) < 10 else f"{percent:.0f} %"
 
 
