@@ -45,7 +45,8 @@ def assemble(source: str, gathered: Gatherer, header: Mapping[str, Any], notes: 
     base = heads.base_time(header)
     events = _events(gathered, {"ts": ts[order], "dur": dur[order], "kind": kind[order]}, order)
     np.subtract(events.ts, first, out=events.ts)
-    used = {int(device) for device in np.unique(events.device[events.rows(*DEVICE_WORK)])}
+    counts = np.bincount(events.device[events.rows(*DEVICE_WORK)].clip(-1) + 1)
+    used = set(np.flatnonzero(counts[1:]).tolist())
     default = heads.vendor(header, categories, {lane.process for lane in lanes})
     rank, world = heads.rank_and_world(header, source)
     position = np.full(rows, -1)
@@ -67,7 +68,7 @@ def assemble(source: str, gathered: Gatherer, header: Mapping[str, Any], notes: 
         counters=Counters(**_at(gathered.counters, first), names=tuple(gathered.series)),
         launch_configurations=_launches(gathered, position),
         collectives=_collectives(gathered, position),
-        devices=heads.devices(header, used - {-1}, default),
+        devices=heads.devices(header, used, default),
         base_ns=first if first > _EPOCH_NS else base + first if base is not None else None,
         rank=rank,
         world_size=world,
@@ -100,7 +101,9 @@ def _order(
     tied = np.flatnonzero(start[1:] == start[:-1])
     rows = rows[order]
     if len(tied):
-        members = np.union1d(tied, tied + 1)
+        is_tied = np.zeros(len(rows), bool)
+        is_tied[tied] = is_tied[tied + 1] = True
+        members = np.flatnonzero(is_tied)
         among = rows[members]
         rows[members] = among[np.lexsort((-dur[among], ts[among]))]
     return rows

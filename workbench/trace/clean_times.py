@@ -46,7 +46,11 @@ def keep_possible(
         ("zero_timestamps", zero, "start at time 0 or before"),
         ("absurd_timestamps", far, "start more than a week away from the rest"),
         ("negative_duration", negative & ~zero & ~far, "end before they start"),
-        ("absurd_duration", absurd & ~zero & ~far, "last longer than a day or have an unreadable length"),
+        (
+            "absurd_duration",
+            absurd & ~zero & ~far,
+            "last longer than a day or have an unreadable length",
+        ),
     )
     keep: NDArray[np.bool_] = ~(missing | zero | far | negative | absurd)
     keep[unmatched] = False

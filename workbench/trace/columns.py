@@ -1,7 +1,7 @@
 """Columns that grow while a file streams by, and the codes that stand for repeated text."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,67 +15,79 @@ _FIRST = 4096
 _GROWTH = 1.4
 
 
-class Codes(dict[Any, int]):
-    """Gives every new key the next number; reading ``codes[key]`` never fails."""
+class Codes:
+    """Numbers for keys, in the order of their first appearance.
 
-    def __missing__(self, key: Any) -> int:
-        code = self[key] = len(self)
-        return code
+    ``table`` is a plain dictionary, because looking up in a subclass takes twice as long: look up
+    first, and ``learn`` the keys when one is missing.
+    """
+
+    def __init__(self) -> None:
+        self.table: dict[Any, int] = {}
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.table)
+
+    def __getitem__(self, key: Any) -> int:
+        return self.table.setdefault(key, len(self.table))
+
+    def learn(self, keys: Iterable[Any]) -> None:
+        """Give every key that is new the next number."""
+        for key in keys:
+            self[key]
 
 
-class RawCodes(dict[bytes, int]):
+class RawCodes:
     """Codes of JSON values by their text; layouts that differ only in white space are one."""
 
     def __init__(self) -> None:
-        super().__init__({b"": -1, b"null": -1})
+        self._table: dict[bytes, int] = {b"": -1, b"null": -1}
         self._canonical = Codes()
 
-    def of(self, raws: Iterable[Raw]) -> NDArray[np.int64]:
+    def of(self, raws: Sequence[Raw]) -> NDArray[np.int64]:
         """The codes of some values."""
-        codes = [-1 if raw is NOTHING else self[bytes(raw)] for raw in raws]
+        table = self._table
+        try:
+            codes = [-1 if raw is NOTHING else table[bytes(raw)] for raw in raws]
+        except KeyError:
+            for raw in raws:
+                if bytes(raw) not in table:
+                    self._learn(bytes(raw))
+            codes = [table[bytes(raw)] for raw in raws]
         return np.fromiter(codes, np.int64, len(codes))
 
-    def __missing__(self, raw: bytes) -> int:
+    def _learn(self, raw: bytes) -> None:
         text = raw.decode("utf-8", "replace")
         try:
             text = json.dumps(json.loads(text), separators=(",", ":"), ensure_ascii=False)
         except (ValueError, RecursionError):
             text = " ".join(text.split())
-        code = self[raw] = self._canonical[to_text(text) if len(text) < 4096 else text]
-        return code
+        self._table[raw] = self._canonical[text.encode("utf-8", "replace").decode()]
 
     def texts(self) -> tuple[str, ...]:
         """The values in the order of their codes, as compact JSON."""
         return tuple(self._canonical)
 
 
-class Lanes(dict[Any, "LanesOfThread"]):
-    """Codes of lanes as ``lanes[tid][pid]``; a number and its text are the same lane."""
+class Lanes:
+    """Codes of lanes as ``table[tid][pid]``; a number and its text are the same lane."""
 
     def __init__(self) -> None:
-        super().__init__()
-        self.canonical = Codes()
+        self.table: dict[Any, dict[Any, int]] = {}
+        self._canonical = Codes()
 
-    def __missing__(self, tid: Any) -> "LanesOfThread":
-        found = self[tid] = LanesOfThread(to_text(tid), self.canonical)
-        return found
+    def learn(self, places: Iterable[tuple[Any, Any]]) -> None:
+        """Give every (tid, pid) that is new the next number."""
+        for tid, pid in places:
+            code = self._canonical[(to_text(pid), to_text(tid))]
+            self.table.setdefault(tid, {})[pid] = code
 
     def keys_in_order(self) -> tuple[tuple[str, str], ...]:
         """(pid, tid) as text in the order of their codes."""
-        return tuple(self.canonical)
-
-
-class LanesOfThread(dict[Any, int]):
-    """Codes of the lanes of one thread id, by process id."""
-
-    def __init__(self, tid: str, canonical: Codes) -> None:
-        super().__init__()
-        self._tid = tid
-        self._canonical = canonical
-
-    def __missing__(self, pid: Any) -> int:
-        code = self[pid] = self._canonical[(to_text(pid), self._tid)]
-        return code
+        return tuple(self._canonical)
 
 
 class Column:

@@ -29,11 +29,11 @@ class Categories(Codes):
         super().__init__()
         self.groups: NDArray[np.uint8] = np.empty(0, np.uint8)
 
-    def __missing__(self, key: str) -> int:
-        if len(self) > _MOST_CATEGORIES:
-            return len(self) - 1
-        code = self[key] = len(self)
-        self.groups = np.append(self.groups, np.uint8(group_of(key)))
+    def __getitem__(self, key: Any) -> int:
+        code = self.table.get(key)
+        if code is None:
+            code = self.table[key] = min(len(self.table), _MOST_CATEGORIES)
+            self.groups = np.append(self.groups, np.uint8(group_of(key)))
         return code
 
 
@@ -177,7 +177,7 @@ class Gatherer:
             self.instants["lane"].extend(self._lane_codes(others))
 
     def _add_counter(self, event: Any, ts: int) -> None:
-        lane = self.lanes[event.tid][event.pid]
+        lane = int(self._lane_codes([event])[0])
         label = event.name if event.id is None else f"{event.name}[{to_text(event.id)}]"
         for key, value in event.args.items():
             series = label if len(event.args) == 1 else f"{label}: {to_text(key)}"
@@ -194,16 +194,31 @@ class Gatherer:
                 self.labels[(event.name, *place)] = to_text(text)
 
     def _name_codes(self, events: Sequence[Any]) -> NDArray[np.int32]:
-        names = self.names
-        return np.fromiter([names[event.name] for event in events], np.int32, len(events))
+        table = self.names.table
+        try:
+            codes = [table[event.name] for event in events]
+        except KeyError:
+            self.names.learn([event.name for event in events])
+            codes = [table[event.name] for event in events]
+        return np.fromiter(codes, np.int32, len(codes))
 
     def _category_codes(self, events: Sequence[Any]) -> NDArray[np.int32]:
-        categories = self.categories
-        return np.fromiter([categories[event.cat] for event in events], np.int32, len(events))
+        table = self.categories.table
+        try:
+            codes = [table[event.cat] for event in events]
+        except KeyError:
+            self.categories.learn([event.cat for event in events])
+            codes = [table[event.cat] for event in events]
+        return np.fromiter(codes, np.int32, len(codes))
 
     def _lane_codes(self, events: Sequence[Any]) -> NDArray[np.int32]:
-        lanes = self.lanes
-        return np.fromiter([lanes[event.tid][event.pid] for event in events], np.int32, len(events))
+        table = self.lanes.table
+        try:
+            codes = [table[event.tid][event.pid] for event in events]
+        except KeyError:
+            self.lanes.learn([(event.tid, event.pid) for event in events])
+            codes = [table[event.tid][event.pid] for event in events]
+        return np.fromiter(codes, np.int32, len(codes))
 
     def _flow_ids(self, ids: list[Any]) -> NDArray[np.int64]:
         try:

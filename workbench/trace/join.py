@@ -39,8 +39,8 @@ def join_marks(
         notes.add(
             Violation(
                 code="unmatched_begin_end",
-                message=f"Begin events without an end ({len(unmatched):,}) and end events without a "
-                f"begin ({stray:,}) were left out.",
+                message=f"Begin events without an end ({len(unmatched):,}) and end events "
+                f"without a begin ({stray:,}) were left out.",
                 count=stray + len(unmatched),
             )
         )

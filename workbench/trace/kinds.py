@@ -35,7 +35,9 @@ def _by_process(kind: NDArray[np.uint8], lane: NDArray[np.int32], lanes: tuple[L
 
 
 def _by_name(kind: NDArray[np.uint8], rows: NDArray[np.intp], gathered: Gatherer) -> None:
-    copies = [c for name, c in gathered.names.items() if name.lower().startswith("dma_request")]
+    copies = [
+        c for name, c in gathered.names.table.items() if name.lower().startswith("dma_request")
+    ]
     streamed = gathered.arguments.numbers["stream"].tail(rows) >= 0
     copied = np.isin(gathered.durations["name"].peek()[rows], copies)
     kind[rows] = np.where(streamed, np.where(copied, Kind.MEMCPY, Kind.KERNEL), Kind.OTHER)
