@@ -1,4 +1,4 @@
-"""See where every microsecond of a PyTorch training step goes, flip a switch, and know if it helped.
+"""See where every microsecond of a training step goes, flip a switch, and know if it helped.
 
 Names are loaded when first used, so that ``import workbench`` costs little and reading a trace
 needs no torch.
