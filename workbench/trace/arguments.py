@@ -14,6 +14,7 @@ from workbench.trace.columns import Codes, Column, RawCodes
 from workbench.trace.lenient import to_arguments, to_int, to_text
 from workbench.trace.repair import clean
 from workbench.trace.schema import (
+    NOTHING,
     UNTYPED,
     AnyArguments,
     CallArguments,
@@ -78,11 +79,11 @@ class ArgumentColumns:
             self._put("device", rows, [a.device for a in found])
             self._put("stream", rows, [a.stream for a in found])
             self._add_launches(found, rows)
+        if group in (Group.HOST, Group.ANY):
+            self._add_operators(found, rows)
         if group is Group.ANY:
             self._add_python(found, rows)
             self._add_other_spellings(found, rows)
-        if group in (Group.HOST, Group.ANY):
-            self._add_operators(found, rows)
         if group is not Group.CALL:
             self._add_collectives(found, raws, rows)
 
@@ -123,7 +124,8 @@ class ArgumentColumns:
         for name, values in others.items():
             missing = np.flatnonzero(self.numbers[name].tail(rows) == -1)
             self._put(name, rows[missing], [values[i] for i in missing.tolist()])
-        self._put_text("shapes", rows, [a.shapes_old for a in found])
+        old = [i for i, a in enumerate(found) if a.shapes is NOTHING]
+        self._put_text("shapes", rows[old], [found[i].shapes_old for i in old])
 
     def _add_operators(self, found: list[Any], rows: NDArray[np.int64]) -> None:
         self._put_text("shapes", rows, [a.shapes for a in found])
@@ -131,25 +133,27 @@ class ArgumentColumns:
         self._put_text("strides", rows, [a.strides for a in found])
         sequences = [a.sequence for a in found]
         if sequences.count(-1) < len(sequences):
-            self._put("sequence", rows, sequences)
-            self._put("forward_thread", rows, [a.forward_thread for a in found])
+            some = [i for i, sequence in enumerate(sequences) if sequence != -1]
+            self._put("sequence", rows[some], [sequences[i] for i in some])
+            self._put("forward_thread", rows[some], [found[i].forward_thread for i in some])
         stacks = [a.stack for a in found]
         if stacks.count(None) < len(stacks):
             texts = [to_text(stack) for stack in stacks]
             codes = [self.stacks[text] if text else -1 for text in texts]
-            _put_known(self.stack, rows, np.array(codes, np.int64))
+            self.stack.put(rows, np.array(codes, np.int64))
 
     def _add_launches(self, found: list[Any], rows: NDArray[np.int64]) -> None:
         grids = self.codes["extent"].of([a.grid for a in found])
-        launched = np.flatnonzero(grids >= 0)
-        if not len(launched):
+        if grids is None:
             return
+        launched = np.flatnonzero(grids >= 0)
         if len(launched) < len(rows):
             found = [found[i] for i in launched.tolist()]
         columns = self.launch
         self.launch_row.extend(rows[launched])
         columns["grid"].extend(grids[launched])
-        columns["block"].extend(self.codes["extent"].of([a.block for a in found]))
+        blocks = self.codes["extent"].of([a.block for a in found])
+        columns["block"].extend(np.full(len(launched), -1) if blocks is None else blocks)
         columns["registers"].extend(integers([a.registers for a in found], np.int32))
         columns["shared_memory"].extend(integers([a.shared_memory for a in found], np.int32))
         columns["occupancy"].extend(np.array([a.occupancy for a in found]))
@@ -174,18 +178,12 @@ class ArgumentColumns:
     def _put(self, name: str, rows: NDArray[np.int64], values: list[Any]) -> None:
         if values.count(-1) < len(values):
             column = self.numbers[name]
-            _put_known(column, rows, integers(values, column.dtype))
+            column.put(rows, integers(values, column.dtype))
 
     def _put_text(self, name: str, rows: NDArray[np.int64], raws: list[Raw]) -> None:
-        _put_known(self.texts[name], rows, self.codes[name].of(raws))
-
-
-def _put_known(column: Column, rows: NDArray[np.int64], values: NDArray[np.int64]) -> None:
-    known = values != -1
-    if known.all():
-        column.put(rows, values)
-    elif known.any():
-        column.put(rows[known], values[known])
+        codes = self.codes[name].of(raws)
+        if codes is not None:
+            self.texts[name].put(rows, codes)
 
 
 def integers(values: list[Any], dtype: Any = np.int64) -> NDArray[np.int64]:

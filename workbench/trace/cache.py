@@ -185,6 +185,7 @@ def _reader() -> str:
     """Identity of the code that reads: a cache written by other code does not count."""
     digest = hashlib.blake2b(version().encode(), digest_size=16)
     with suppress(OSError):
-        for path in sorted(Path(__file__).parent.glob("*.py")):
+        here = Path(__file__).parent
+        for path in sorted((*here.glob("*.py"), *here.glob("formats/**/*.py"))):
             digest.update(path.read_bytes())
     return digest.hexdigest()

@@ -47,9 +47,11 @@ class RawCodes:
         self._table: dict[bytes, int] = {b"": -1, b"null": -1}
         self._canonical = Codes()
 
-    def of(self, raws: Sequence[Raw]) -> NDArray[np.int64]:
-        """The codes of some values."""
+    def of(self, raws: Sequence[Raw]) -> NDArray[np.int64] | None:
+        """The codes of some values, or ``None`` when none is there."""
         table = self._table
+        if raws.count(NOTHING) == len(raws):
+            return None
         try:
             codes = [-1 if raw is NOTHING else table[bytes(raw)] for raw in raws]
         except KeyError:

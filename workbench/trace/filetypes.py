@@ -11,6 +11,7 @@ _PICKLE_MEMORY = (
     "a memory snapshot (pickle). It is never unpickled here, because a pickle can run code; "
     "view it with https://pytorch.org/memory_viz."
 )
+_CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1a]")
 _SQLITE = b"SQLite format 3\0"
 
 _MAGIC: tuple[tuple[bytes, str], ...] = (
@@ -36,8 +37,8 @@ Test = Callable[[bytes], bool]
 _TESTS: tuple[tuple[Test, str], ...] = (
     (
         lambda head: head.startswith(_SQLITE),
-        "an SQLite database, perhaps an Nsight Systems or rocprof export. Nsight reports are "
-        "not read yet; record the same steps with torch.profiler.",
+        "an SQLite database. An export of Nsight Systems is opened by itself, not in a folder "
+        "of ranks.",
     ),
     (
         lambda head: bool(re.match(rb"\s*<(!doctype\s+html|html|head|body|\?xml|svg)", head, re.I)),
@@ -55,12 +56,14 @@ _TESTS: tuple[tuple[Test, str], ...] = (
             and not head.isascii()
             and any(mark in head for mark in (b"/host:", b"/device:", b"XLA Modules", b"xplane"))
         ),
-        "an XLA profile (xplane.pb) of JAX or TensorFlow. It is not read yet: convert it with "
-        "the `xprof` package, or open the trace.json.gz beside it.",
+        "an XLA profile (xplane.pb) of JAX or TensorFlow. It is opened by itself, not in a "
+        "folder of ranks.",
     ),
     (
-        lambda head: head.startswith(b"\n") and b"\0" in head[:256],
-        "a binary protobuf file, perhaps xplane.pb, .pftrace or an ONNX model.",
+        lambda head: head.startswith(b"\n") and bool(_CONTROL.search(head[:64])),
+        "a binary protobuf file, such as a Perfetto trace (.pftrace) or an ONNX model. Perfetto's "
+        "`traceconv json IN.pftrace OUT.json` makes JSON of a .pftrace, and rocprofv3 writes JSON "
+        "with `--output-format json`.",
     ),
     (
         lambda head: b"\0" in head[:1024],
@@ -75,7 +78,10 @@ _KEYS: tuple[tuple[tuple[str, ...], str], ...] = (
         "graph without times.",
     ),
     (("segments", "device_traces"), "a memory snapshot in JSON."),
-    (("rocprofiler-sdk-tool",), "a rocprofv3 result in JSON, which is not read yet."),
+    (
+        ("rocprofiler-sdk-tool",),
+        "a rocprofv3 result to which something else was added: open the file that rocprofv3 wrote.",
+    ),
     (("cells", "nbformat"), "a Jupyter notebook."),
     (("model_type",), "a model's configuration."),
     (("version", "shared", "profiles"), "a speedscope profile."),

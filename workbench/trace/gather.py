@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from itertools import compress
+from itertools import accumulate, chain, compress, pairwise
 from operator import attrgetter
 from typing import Any
 
@@ -50,12 +50,19 @@ class Batch:
         self.instants = self._ordered(INSTANTS)
         self.flows = [(phase, self._of[phase]) for phase in FLOWS if phase in self._of]
         self.counters, self.metadata = self._of.get("C", []), self._of.get("M", [])
-        self.ts = self._ns([event.ts for event in self.durations])
-        self.dur = self._ns([event.dur for event in self.durations])
-        self.mark_ts = self._ns([event.ts for event in self.marks])
-        self.flow_ts = [self._ns([event.ts for event in flows]) for _, flows in self.flows]
-        self.instant_ts = self._ns([event.ts for event in self.instants])
-        self.counter_ts = self._ns([event.ts for event in self.counters])
+        moments = [
+            [event.ts for event in self.durations],
+            [event.dur for event in self.durations],
+            [event.ts for event in self.marks],
+            [event.ts for event in self.instants],
+            [event.ts for event in self.counters],
+            *([event.ts for event in flows] for _, flows in self.flows),
+        ]
+        ns = self._ns(list(chain.from_iterable(moments)))
+        ends = list(accumulate(map(len, moments), initial=0))
+        parts = [ns[start:end] for start, end in pairwise(ends)]
+        self.ts, self.dur, self.mark_ts, self.instant_ts, self.counter_ts = parts[:5]
+        self.flow_ts = parts[5:]
 
     def _only(self, struct: Any, present: set[Any]) -> Sequence[Any]:
         if len(present) == 1:

@@ -7,6 +7,8 @@ from typing import BinaryIO
 from workbench.errors import TraceError
 from workbench.trace.assemble import assemble
 from workbench.trace.filetypes import HOW_TO_GET_A_TRACE, wrong_array, wrong_kind
+from workbench.trace.formats import read_other_format
+from workbench.trace.formats.chrome_lanes import with_lanes_of_devices
 from workbench.trace.frames import Frames
 from workbench.trace.gather import Gatherer
 from workbench.trace.header import open_header, read_header
@@ -28,7 +30,7 @@ def read(
     size_limit: int = SIZE_LIMIT,
     progress: Callable[[int], None] | None = None,
 ) -> Trace:
-    """Read a Kineto or Chrome trace of any era, in bounded memory.
+    """Read a trace: Kineto or Chrome JSON of any era, or another format of ``trace.formats``.
 
     Plain JSON, gzip (also of several members, whatever the name ends in) and a zip with one trace
     are read alike. What is broken is mended where only one reading makes sense; that, and what had
@@ -44,6 +46,9 @@ def read(
     """
     opened, head = open_source(source, size_limit)
     with opened:
+        other = read_other_format(opened, head, source)
+        if other is not None:
+            return other
         kind = wrong_kind(head)
         if kind is not None:
             reason = f" ({opened.damage})" if opened.damage else ""
@@ -67,7 +72,7 @@ def _read(source: Source, progress: Callable[[int], None] | None) -> Trace:
         if parser.others or (place.form != "object" and not gatherer.phases):
             raise _no_events(source.name, parser, notes)
         notes.add(Violation(code="no_events", message=_NO_EVENTS))
-    return assemble(source.name, gatherer, header, notes)
+    return with_lanes_of_devices(assemble(source.name, gatherer, header, notes))
 
 
 def _note_open_end(source: Source, frames: Frames, place: Place, notes: Notes) -> None:

@@ -25,8 +25,8 @@ class Arguments(Struct, gc=False, frozen=True):
 class PythonArguments(Struct, gc=False, frozen=True):
     """A Python stack record."""
 
-    python_id: int = field(default=-1, name="Python id")
     python_parent: int | None = field(default=-1, name="Python parent id")
+    python_id: int = field(default=-1, name="Python id")
     python_module: int = field(default=-1, name="Python module id")
 
 
@@ -35,9 +35,9 @@ class HostArguments(Arguments, gc=False, frozen=True):
 
     sequence: int = field(default=-1, name="Sequence number")
     forward_thread: int = field(default=-1, name="Fwd thread id")
-    shapes: Raw = field(default=NOTHING, name="Input Dims")
     types: Raw = field(default=NOTHING, name="Input type")
     strides: Raw = field(default=NOTHING, name="Input Strides")
+    shapes: Raw = field(default=NOTHING, name="Input Dims")
     stack: Any = field(default=None, name="Call stack")
     collective: Any = field(default=None, name="Collective name")
 
@@ -49,18 +49,20 @@ class CallArguments(Arguments, gc=False, frozen=True):
     bytes: int = -1
 
 
-class DeviceArguments(CallArguments, gc=False, frozen=True):
+class DeviceArguments(Arguments, gc=False, frozen=True):
     """Work on a device, or an annotation or synchronization there."""
 
     device: int = -1
     stream: int = -1
-    grid: Raw = NOTHING
-    block: Raw = NOTHING
+    correlation: int = -1
     registers: int = field(default=-1, name="registers per thread")
     shared_memory: int = field(default=-1, name="shared memory")
-    occupancy: float = field(default=NAN, name="est. achieved occupancy %")
     blocks_per_sm: float = field(default=NAN, name="blocks per SM")
     warps_per_sm: float = field(default=NAN, name="warps per SM")
+    grid: Raw = NOTHING
+    block: Raw = NOTHING
+    occupancy: float = field(default=NAN, name="est. achieved occupancy %")
+    bytes: int = -1
     collective: Any = field(default=None, name="Collective name")
 
 
@@ -129,7 +131,8 @@ UNREAD = ("b", "n", "e", "S", "T", "p", "F", "P", "N", "O", "D", "V", "v", "c", 
 """Phases of the format (async, sample, object, memory dump, mark) that hold nothing we use."""
 
 _PLACE = [("pid", int | str, ""), ("tid", int | str, "")]
-_COMMON = [("name", str, ""), ("cat", str, ""), *_PLACE]
+_COMMON = [("cat", str, ""), ("name", str, ""), *_PLACE]
+"""In the order in which Kineto writes them: msgspec looks for the next field first."""
 
 
 class Family:
@@ -147,7 +150,7 @@ class Family:
             "M": [("name", str, ""), *_PLACE, ("args", LabelArguments, NO_LABELS)],
         }
         for phase in FLOWS:
-            fields[phase] = [("id", int | str, -1), ("cat", str, ""), *_PLACE, time]
+            fields[phase] = [("id", int | str, -1), *_PLACE, time, ("cat", str, "")]
         for phase in INSTANTS:
             fields[phase] = [*_COMMON, time, ("args", MemoryArguments, NO_MEMORY)]
         for phase in UNREAD:

@@ -27,7 +27,10 @@ class NeedsExactStampsError(Exception):
 
 def fits_doubles(us: NDArray[np.float64]) -> bool:
     """True when every stamp is small enough that a double tells its nanosecond."""
-    return not bool((np.abs(us) >= DOUBLE_LIMIT_US).any())
+    if not len(us):
+        return True
+    low, high = np.fmin.reduce(us), np.fmax.reduce(us)
+    return not (high >= DOUBLE_LIMIT_US or low <= -DOUBLE_LIMIT_US)
 
 
 def from_doubles(us: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -35,13 +38,17 @@ def from_doubles(us: NDArray[np.float64]) -> NDArray[np.int64]:
 
     Rounding ``us * 1000`` at once is off by one between 2**42 and 2**52 / 1000.
     """
-    valid = np.abs(us) < _RANGE_US
-    whole = np.floor(us, where=valid, out=np.zeros_like(us))
-    part = np.subtract(us, whole, where=valid, out=np.zeros_like(us))
-    ns: NDArray[np.int64] = whole.astype(np.int64) * 1000
-    ns += np.rint(part * 1000).astype(np.int64)
-    if not valid.all():
-        ns[~valid] = INVALID
+    numbers = ~np.isnan(us)
+    if not numbers.all():
+        ns = np.full(len(us), INVALID)
+        ns[numbers] = from_doubles(us[numbers])
+        return ns
+    whole = np.floor(us)
+    part = us - whole
+    part *= 1000
+    ns = whole.astype(np.int64)
+    ns *= 1000
+    ns += np.rint(part, out=part).astype(np.int64)
     return ns
 
 
