@@ -16,11 +16,13 @@ def measured(step_ms: float, wait_ms: float, *, steps: int = 20, **rest: object)
     )
 
 
-def device(*, window_ms: float, busy_ms: float, input_ms: float | None) -> DeviceFacts:
+def device(
+    *, window_ms: float, busy_ms: float, input_ms: float | None, index: int = 0
+) -> DeviceFacts:
     idle = window_ms - busy_ms
     waited = None if input_ms is None else int(input_ms * MS)
     return DeviceFacts(
-        index=0,
+        index=index,
         window_ns=int(window_ms * MS),
         busy_ns=int(busy_ms * MS),
         idle_ns=int(idle * MS),
@@ -132,3 +134,33 @@ def test_a_cpu_trace_from_elsewhere_is_judged_by_its_own_steps() -> None:
 def test_when_all_processors_load_data_more_workers_are_not_advised() -> None:
     facts = measured(100, 40, effective={"workers": 2}, environment={"usable_cpus": 2})
     assert fired(facts).setting is None
+
+
+def test_a_device_that_was_not_recorded_may_have_worked_while_the_loop_waited() -> None:
+    """The host waits 50 ms of 100; what the GPU did meanwhile nobody knows."""
+    lost = Violation(code="device_not_recorded", message="no kernels", voids=("devices", "causes"))
+    facts = measured(
+        100,
+        50,
+        trace_steps=10,
+        trace_window_ns=1000 * MS,
+        trace_input_wait_ns=500 * MS,
+        host_breakdown_ns={"input": 500 * MS, "forward": 500 * MS},
+        violations=(lost,),
+        trust_ok=False,
+    )
+    finding = fired(facts)
+    assert finding.verdict == "cannot_tell"
+    assert finding.speedup_at_most is None
+
+
+def test_the_finding_names_the_device_that_waits_and_not_the_first_one() -> None:
+    busy = device(window_ms=1000, busy_ms=990, input_ms=0)
+    waiting = device(window_ms=1000, busy_ms=500, input_ms=400, index=1)
+    assert fired(Facts(trace_steps=10, devices=(busy, waiting))).device == 1
+
+
+def test_a_step_time_of_the_profiler_is_called_one() -> None:
+    traced = Facts(trace_steps=10, devices=(device(window_ms=1000, busy_ms=500, input_ms=400),))
+    assert "100 ms under the profiler" in fired(traced).title
+    assert "profiler" not in fired(measured(100, 60)).title

@@ -37,6 +37,9 @@ class _Wait:
     step_ns: float
     steps: int
     source: str
+    profiled: bool
+    """Whether ``step_ns`` was taken under the profiler, and so is no real step time."""
+    device: int | None = None
 
     @property
     def share(self) -> float:
@@ -45,7 +48,7 @@ class _Wait:
 
 def input_bound(facts: Facts) -> Finding | None:
     """Fires when exposed waiting for data takes more than 5 % of a step."""
-    if facts.devices and not _causes_hold(facts):
+    if not _causes_hold(facts):
         return _cannot_tell(facts)
     wait = _measured_wait(facts)
     if wait is None or wait.share <= NOTE_SHARE or wait.steps < LEAST_STEPS_WARNING:
@@ -56,7 +59,8 @@ def input_bound(facts: Facts) -> Finding | None:
     return Finding(
         code=CODE,
         title=f"Input-bound: {share_text(wait.share)} of each step is waiting for data "
-        f"(on average {time_text(wait.per_step_ns)} of {time_text(wait.step_ns)}).",
+        f"(on average {time_text(wait.per_step_ns)} of {time_text(wait.step_ns)}"
+        + (" under the profiler)." if wait.profiled else ")."),
         verdict="yes",
         severity=_severity(wait),
         evidence={
@@ -73,7 +77,7 @@ def input_bound(facts: Facts) -> Finding | None:
         speedup_at_most=wait.step_ns / rest if rest > 0 else None,
         setting=setting,
         rank=facts.rank,
-        device=facts.devices[0].index if facts.devices else None,
+        device=wait.device,
     )
 
 
@@ -91,6 +95,7 @@ def _measured_wait(facts: Facts) -> _Wait | None:
             step_ns=sum(facts.step_ns) / count,
             steps=count,
             source="measured without the profiler",
+            profiled=False,
         )
     if facts.host_breakdown_ns is None or not facts.trace_steps or not facts.trace_window_ns:
         return None
@@ -102,6 +107,7 @@ def _measured_wait(facts: Facts) -> _Wait | None:
         step_ns=facts.trace_window_ns / facts.trace_steps,
         steps=facts.trace_steps,
         source="trace",
+        profiled=True,
     )
 
 
@@ -116,7 +122,14 @@ def _device_wait(facts: Facts) -> _Wait | None:
         record = sum(facts.step_ns) / len(facts.step_ns)
         busy = worst.busy_ns / facts.trace_steps
         per_step, step = min(per_step, max(0.0, record - busy)), record
-    return _Wait(per_step_ns=per_step, step_ns=step, steps=facts.trace_steps, source="trace")
+    return _Wait(
+        per_step_ns=per_step,
+        step_ns=step,
+        steps=facts.trace_steps,
+        source="trace",
+        profiled=not facts.step_ns,
+        device=worst.index,
+    )
 
 
 def _severity(wait: _Wait) -> Severity:
