@@ -71,9 +71,7 @@ def test_a_database_is_no_trace(tmp_path: Path) -> None:
     with sqlite3.connect(path) as database:
         database.execute("create table t (a)")
     database.close()
-    with pytest.raises(
-        TraceError, match=r"report1\.sqlite is an SQLite database, perhaps an Nsight"
-    ):
+    with pytest.raises(TraceError, match=r"report1\.sqlite is no trace but an SQLite database"):
         trace.read(path)
 
 

@@ -1,0 +1,45 @@
+"""Traces that torch.profiler did not write, one format a file, all into the same table."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from workbench.trace.formats.content import Content, content_of
+from workbench.trace.formats.lane_file import is_lane_file, read_lane_file
+from workbench.trace.formats.nsight import is_sqlite, read_nsight
+from workbench.trace.formats.rocprofv3 import is_rocprofv3, read_rocprofv3
+from workbench.trace.formats.xplane import is_xplane, read_xplane
+from workbench.trace.source import Source
+from workbench.trace.table import Trace
+
+
+class Format(NamedTuple):
+    """A format: how its first bytes and the file's name show it, and what reads it."""
+
+    name: str
+    shows: Callable[[bytes, str], bool]
+    read: Callable[[Content], Trace]
+
+
+FORMATS: tuple[Format, ...] = (
+    Format("Nsight Systems (SQLite)", is_sqlite, read_nsight),
+    Format("rocprofv3 (JSON)", is_rocprofv3, read_rocprofv3),
+    Format("XLA profile (xplane.pb)", is_xplane, read_xplane),
+    Format("lane file (CSV)", is_lane_file, read_lane_file),
+)
+
+
+def read_other_format(source: Source, head: bytes, given: object) -> Trace | None:
+    """Read a file of another format than Kineto's and Chrome's; ``None`` if it is none.
+
+    Args:
+        source: The opened file.
+        head: Its first bytes of uncompressed content.
+        given: What the user gave; a path lets large files be mapped instead of read.
+
+    Raises:
+        TraceError: It is of such a format, and cannot be read.
+    """
+    for known in FORMATS:
+        if known.shows(head, source.name):
+            return known.read(content_of(source, head, given))
+    return None

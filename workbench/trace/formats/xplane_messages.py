@@ -1,0 +1,192 @@
+"""The messages of an XSpace, field by field: planes, lines, events and what their numbers mean.
+
+Our own reading of the published schema (xplane.proto): an XSpace holds planes, a plane holds lines
+and two tables that give events and statistics their names, a line holds events.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from workbench.trace.formats.content import Bytes
+from workbench.trace.formats.protobuf import BYTES, VARINT, WireError, fields, signed, text, varint
+
+PLANE, PLANE_NAME, PLANE_LINE, PLANE_EVENT_NAMES, PLANE_STAT_NAMES, PLANE_STAT = 1, 2, 3, 4, 5, 6
+_LINE_ID, _LINE_NAME, _LINE_TIME, _LINE_EVENT, _LINE_SHOWN = 1, 2, 3, 4, 11
+_EVENT_NAME, _EVENT_OFFSET, _EVENT_LENGTH, _EVENT_STAT = 1, 2, 3, 4
+_STAT_NAME, _STAT_DOUBLE, _STAT_UINT, _STAT_INT, _STAT_TEXT, _STAT_REFERENCE = 1, 2, 3, 4, 5, 7
+_NAME, _SHOWN_NAME = 2, 4
+
+
+class Span(NamedTuple):
+    """Where a message stands."""
+
+    start: int
+    end: int
+
+
+class Event(NamedTuple):
+    """One event of a line; times are picoseconds."""
+
+    name: int
+    """Number in the plane's table of names."""
+    offset: int
+    length: int
+    told: dict[str, Any] | None
+    """Those of its statistics that are looked at."""
+
+
+@dataclass(kw_only=True)
+class Plane:
+    """A plane without its events."""
+
+    name: str = ""
+    lines: list[Span] = field(default_factory=list)
+    event_names: dict[int, str] = field(default_factory=dict)
+    stat_names: dict[int, str] = field(default_factory=dict)
+    stats: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(kw_only=True)
+class Line:
+    """A line without its events."""
+
+    id: int = 0
+    name: str = ""
+    start_ns: int = 0
+    span: Span
+
+
+def planes(data: Bytes, end: int) -> Iterator[Span]:
+    """Where the planes stand.
+
+    Raises:
+        WireError: From some byte on this is no XSpace.
+    """
+    for number, wire, start, stop in fields(data, 0, end):
+        if number == PLANE and wire == BYTES:
+            yield Span(start, stop)
+
+
+def read_plane(data: Bytes, span: Span) -> Plane:
+    """A plane's name, tables and statistics, and where its lines stand."""
+    plane = Plane()
+    stats: list[Span] = []
+    for number, wire, start, end in fields(data, *span):
+        if wire != BYTES:
+            continue
+        if number == PLANE_NAME:
+            plane.name = text(data, start, end)
+        elif number == PLANE_LINE:
+            plane.lines.append(Span(start, end))
+        elif number == PLANE_STAT:
+            stats.append(Span(start, end))
+        elif number in (PLANE_EVENT_NAMES, PLANE_STAT_NAMES):
+            key, name = _named(data, Span(start, end))
+            (plane.event_names if number == PLANE_EVENT_NAMES else plane.stat_names)[key] = name
+    for stat in stats:
+        name, value = read_stat(data, stat, plane.stat_names)
+        plane.stats[name] = value
+    return plane
+
+
+def plane_name(data: Bytes, span: Span) -> str:
+    """The name of a plane, which may be cut behind it."""
+    for number, wire, start, end in fields(data, *span):
+        if number == PLANE_NAME and wire == BYTES:
+            return text(data, start, end)
+        if number > PLANE_NAME:
+            break
+    return ""
+
+
+def _named(data: Bytes, span: Span) -> tuple[int, str]:
+    """An entry of a table of names: its key, and the name to show."""
+    key, name, shown = 0, "", ""
+    for number, wire, start, end in fields(data, *span):
+        if number == 1 and wire == VARINT:
+            key = start
+        elif number == 2 and wire == BYTES:
+            for inner, kind, begin, stop in fields(data, start, end):
+                if kind == BYTES and inner == _NAME:
+                    name = text(data, begin, stop)
+                elif kind == BYTES and inner == _SHOWN_NAME:
+                    shown = text(data, begin, stop)
+    return key, shown or name
+
+
+def read_stat(data: Bytes, span: Span, names: dict[int, str]) -> tuple[str, Any]:
+    """A statistic's name and value; a value of a kind that is not looked at is ``None``."""
+    name = ""
+    value: Any = None
+    for number, wire, start, end in fields(data, *span):
+        if number == _STAT_NAME and wire == VARINT:
+            name = names.get(start, "")
+        elif number == _STAT_UINT and wire == VARINT:
+            value = start
+        elif number == _STAT_INT and wire == VARINT:
+            value = signed(start)
+        elif number == _STAT_TEXT and wire == BYTES:
+            value = text(data, start, end)
+        elif number == _STAT_REFERENCE and wire == VARINT:
+            value = names.get(start)
+    return name, value
+
+
+def read_line(data: Bytes, span: Span) -> Line:
+    """A line's name and beginning."""
+    line = Line(span=span)
+    for number, wire, start, end in fields(data, *span):
+        if number == _LINE_ID and wire == VARINT:
+            line.id = start
+        elif number == _LINE_TIME and wire == VARINT:
+            line.start_ns = signed(start)
+        elif wire == BYTES and (number == _LINE_SHOWN or (number == _LINE_NAME and not line.name)):
+            line.name = text(data, start, end) or line.name
+    return line
+
+
+def read_events(
+    data: Bytes, line: Line, names: dict[int, str], wanted: frozenset[int]
+) -> Iterator[Event]:
+    """The events of a line; ``wanted`` are the numbers of the statistics that are looked at."""
+    for number, wire, start, end in fields(data, *line.span):
+        if number == _LINE_EVENT and wire == BYTES:
+            yield _event(data, start, end, names, wanted)
+
+
+def _event(data: Bytes, at: int, end: int, names: dict[int, str], wanted: frozenset[int]) -> Event:
+    name = offset = length = 0
+    told: dict[str, Any] | None = None
+    while at < end:
+        begun = at
+        key = data[at]
+        at += 1
+        if key == _EVENT_STAT << 3 | BYTES:
+            size, at = varint(data, at, end)
+            stop = at + size
+            if stop > end:
+                raise WireError(begun, "a statistic is longer than its event")
+            if _stat_number(data, at, stop) in wanted:
+                known, value = read_stat(data, Span(at, stop), names)
+                told = told or {}
+                told[known] = value
+            at = stop
+        elif key == _EVENT_NAME << 3:
+            name, at = varint(data, at, end)
+        elif key == _EVENT_OFFSET << 3:
+            offset, at = varint(data, at, end)
+        elif key == _EVENT_LENGTH << 3:
+            length, at = varint(data, at, end)
+        else:
+            for _, _, _, stop in fields(data, begun, end):
+                at = stop
+                break
+    return Event(name, signed(offset), signed(length), told)
+
+
+def _stat_number(data: Bytes, at: int, end: int) -> int:
+    """The number of a statistic, which stands first; 0 where it does not."""
+    if at >= end or data[at] != _STAT_NAME << 3:
+        return 0
+    return varint(data, at + 1, end)[0]
