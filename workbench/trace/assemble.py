@@ -43,14 +43,16 @@ def assemble(source: str, gathered: Gatherer, header: Mapping[str, Any], notes: 
     order = _order(ts, dur, keep)
     first = int(ts[order[0]]) if len(order) else _first_of(gathered)
     base = heads.base_time(header)
-    events = _events(gathered, {"ts": ts[order], "dur": dur[order], "kind": kind[order]}, order)
-    np.subtract(events.ts, first, out=events.ts)
+    position = np.full(rows, -1, np.int32)
+    position[order] = np.arange(len(order), dtype=np.int32)
+    sorted_columns = {"ts": ts[order] - first, "dur": dur[order], "kind": kind[order]}
+    del ts, dur, kind, keep
+    events = _events(gathered, sorted_columns, order)
+    del order
     counts = np.bincount(events.device[events.rows(*DEVICE_WORK)].clip(-1) + 1)
     used = set(np.flatnonzero(counts[1:]).tolist())
     default = heads.vendor(header, categories, {lane.process for lane in lanes})
     rank, world = heads.rank_and_world(header, source)
-    position = np.full(rows, -1)
-    position[order] = np.arange(len(order))
     arguments = gathered.arguments
     return Trace(
         source=source,
@@ -151,7 +153,7 @@ def _lanes(gathered: Gatherer) -> tuple[Lane, ...]:
     )
 
 
-def _launches(gathered: Gatherer, position: NDArray[np.int64]) -> LaunchConfigurations:
+def _launches(gathered: Gatherer, position: NDArray[np.int32]) -> LaunchConfigurations:
     arguments = gathered.arguments
     rows = position[arguments.launch_row.take()]
     kept = rows >= 0
@@ -160,7 +162,7 @@ def _launches(gathered: Gatherer, position: NDArray[np.int64]) -> LaunchConfigur
     columns = {name: column.take()[order] for name, column in arguments.launch.items()}
     for name in ("grid", "block"):
         columns[name] = extents[columns[name]]
-    return LaunchConfigurations(row=rows[order], **columns)
+    return LaunchConfigurations(row=rows[order].astype(np.int64), **columns)
 
 
 def _extents(texts: tuple[str, ...]) -> NDArray[np.int32]:
@@ -174,7 +176,7 @@ def _extents(texts: tuple[str, ...]) -> NDArray[np.int32]:
     return table
 
 
-def _collectives(gathered: Gatherer, position: NDArray[np.int64]) -> tuple[Collective, ...]:
+def _collectives(gathered: Gatherer, position: NDArray[np.int32]) -> tuple[Collective, ...]:
     entries = []
     for entry in gathered.arguments.collectives:
         row = int(position[entry["row"]])

@@ -96,6 +96,8 @@ class Column:
     """One growing array. Values may be put at rows; rows never put are ``missing``."""
 
     def __init__(self, dtype: Any, missing: float = -1) -> None:
+        self.expected = 0
+        """Rows to make room for at once; room that is never used takes no memory."""
         self._missing = missing
         self._values: NDArray[Any] = np.empty(0, dtype)
         self._length = 0
@@ -143,12 +145,13 @@ class Column:
             start = self._length
             self._reach(length)
             self._values[start:length] = self._missing
-        values, self._values = self._values[: self._length], self._values[:0]
+        values = self._values[: self._length]
+        self._values = np.empty(0, values.dtype)
         return values
 
     def _reach(self, length: int) -> None:
         if length > len(self._values):
-            room = max(_FIRST, length, int(len(self._values) * _GROWTH))
+            room = max(_FIRST, length, self.expected, int(len(self._values) * _GROWTH))
             grown = np.empty(room, self._values.dtype)
             grown[: self._length] = self._values[: self._length]
             self._values = grown

@@ -131,6 +131,18 @@ class Gatherer:
         for metadata in batch.metadata:
             self._add_label(metadata)
 
+    def expect(self, share: float) -> None:
+        """Make room for the whole file when a share of it is read.
+
+        Growing by copying would leave holes in memory, and room costs nothing until it is used.
+        """
+        arguments = self.arguments
+        moments = (self.durations, self.flows, self.memory, self.instants)
+        tables = (*moments, arguments.numbers, arguments.texts, arguments.launch)
+        for table in tables:
+            for column in table.values():
+                column.expected = max(column.expected, int(1.05 * len(column) / share))
+
     def _add_durations(self, batch: Batch) -> None:
         events, columns = batch.durations, self.durations
         categories = self._category_codes(events)

@@ -17,6 +17,7 @@ from workbench.trace.stamps import NeedsExactStampsError
 
 _TRAILING = re.compile(r"trailing characters \(byte (\d+)\)")
 _CLOSING = re.compile(rb"\}[ \t\r\n]*,?[ \t\r\n]*\]")
+_EXPECT_EVERY = 32
 _LONGEST_MENDED = 1 << 16
 _MOST_JOINED = 64
 """Pieces put together again where what looked like two events was one with nested objects."""
@@ -61,7 +62,7 @@ class Parser:
 
     def run(self, progress: Callable[[int], None] | None = None) -> bool:
         """Read all events; False when the array never ended."""
-        frames = self._frames
+        frames, pieces = self._frames, 0
         while True:
             frames.fill()
             if progress is not None:
@@ -84,6 +85,9 @@ class Parser:
             frames.drop(taken.end)
             if taken.closed:
                 return True
+            pieces += 1
+            if frames.source.size and pieces % _EXPECT_EVERY == 1:
+                self._gatherer.expect(min(1.0, frames.offset / frames.source.size))
 
     def _take_array(self) -> Taken:
         frames = self._frames

@@ -43,6 +43,8 @@ class Source:
         self.size_limit = size_limit
         self.damage: str | None = None
         """Why the bytes ended too early, or ``None`` when they did not."""
+        self.size: int | None = None
+        """Bytes of text, where that is known beforehand."""
         self._raw: Any = None
         self._owned: list[Any] = []
         self._given = 0
@@ -152,7 +154,10 @@ def open_source(source: str | Path | bytes | BinaryIO, size_limit: int) -> tuple
             f"A trace is read from a path, bytes or a binary file, not {type(source).__name__}."
         )
     try:
-        head = opened.unpack(opened._first_bytes())
+        packed = opened._first_bytes()
+        head = opened.unpack(packed)
+        if head is packed:
+            opened.size = _size_of(source)
     except BaseException:
         opened.__exit__()
         raise
@@ -171,6 +176,12 @@ def _open_path(path: Path) -> BinaryIO:
         reason = getattr(error, "strerror", None) or str(error)
         shown = str(path) if len(str(path)) < 200 else str(path)[:60] + "…"
         raise TraceError(f"Cannot open {shown}: {reason}.") from None
+
+
+def _size_of(source: Any) -> int | None:
+    if isinstance(source, (str, Path)):
+        return Path(source).stat().st_size
+    return len(source) if isinstance(source, (bytes, bytearray)) else None
 
 
 def _only_trace(name: str, archive: zipfile.ZipFile) -> zipfile.ZipInfo:
