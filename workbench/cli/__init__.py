@@ -4,7 +4,7 @@ import sys
 
 import typer
 
-from workbench.cli import analyze, compare, demo, doctor, lab, report
+from workbench.cli import analyze, compare, convert, demo, doctor, lab, report
 from workbench.errors import WorkbenchError
 from workbench.version import version
 
@@ -20,6 +20,7 @@ app = typer.Typer(
 app.command()(analyze.analyze)
 app.command()(report.report)
 app.command()(compare.compare)
+app.command()(convert.convert)
 app.command()(demo.demo)
 app.command()(lab.lab)
 app.command()(doctor.doctor)

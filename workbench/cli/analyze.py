@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from workbench.cli.bars import reading_bar
 from workbench.errors import WorkbenchError
 from workbench.findings.finding import SEVERITIES, Finding
 
@@ -47,7 +48,7 @@ def analyze(
 def _show(path: Path, *, as_json: bool) -> tuple[Finding, ...]:
     from workbench.run.source import open_run
 
-    run = open_run(path)
+    run = open_run(path, watch=reading_bar)
     if as_json:
         typer.echo(json.dumps(run.summary.to_json(), allow_nan=False, ensure_ascii=True))
     else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
     from workbench.analysis.ranges import Range
     from workbench.analysis.steps import Steps
     from workbench.analysis.trust import Trust
+
+Watch = AbstractContextManager[Callable[[int], None] | None]
+"""Entered while a trace is read; gives what is told the number of bytes of text so far."""
 
 
 class RankAnalysis:
@@ -213,12 +217,28 @@ class RankAnalysis:
         return memory_summary(self.trace, self.steps)
 
 
-def rank_of(path: Path, *, rank: int | None = None, alone: bool = False) -> RankAnalysis:
+def unwatched(path: Path) -> Watch:
+    """Nobody looks how far reading has come."""
+    return nullcontext()
+
+
+def rank_of(
+    path: Path,
+    *,
+    rank: int | None = None,
+    alone: bool = False,
+    watch: Callable[[Path], Watch] = unwatched,
+) -> RankAnalysis:
     """The analyses of one trace file, read when first needed.
 
     ``alone`` marks the only trace of a Run of ours: its name says rank 0 also where no job with
-    ranks ran.
+    ranks ran. ``watch`` is entered while the file is read; what it gives is told the bytes read.
     """
-    from workbench.trace import read
 
-    return RankAnalysis(source=path.name, rank=rank, read=lambda: read(path), alone=alone)
+    def read() -> Trace:
+        from workbench.trace.cache import open_trace
+
+        with watch(path) as progress:
+            return open_trace(path, progress=progress)
+
+    return RankAnalysis(source=path.name, rank=rank, read=read, alone=alone)

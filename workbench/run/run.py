@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from workbench.pages.run import PartName, Section
     from workbench.pages.static import StaticFigure
     from workbench.run.compare import Comparison
+    from workbench.run.perfetto import PerfettoView
     from workbench.run.summary import Summary
     from workbench.trace.table import Trace
 
@@ -147,6 +148,25 @@ class Run:
         from workbench.run.export import to_tensorboard
 
         return to_tensorboard(self.traces, Path(folder), name=self.name)
+
+    def perfetto(self, rank: int | None = None) -> PerfettoView:
+        """Open a trace in the Perfetto UI, offline, served by this process to this machine only.
+
+        Args:
+            rank: Whose trace; by default the first.
+
+        Raises:
+            MissingExtraError: The extra ``perfetto`` is not installed.
+        """
+        from workbench.run.perfetto import open_perfetto
+
+        if rank is None:
+            return open_perfetto(self.traces[0])
+        for one, trace in zip(self.ranks, self.traces, strict=True):
+            if one.rank == rank:
+                return open_perfetto(trace)
+        known = ", ".join(str(one.rank) for one in self.ranks)
+        raise RunError(f"{self.name!r} has no rank {rank}: it has {known}.")
 
     def delete(self) -> None:
         """Delete the Run's folder; a Run over a trace from elsewhere is refused."""

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from workbench.errors import RunError, TraceError
-from workbench.run.rank import RankAnalysis, rank_of
+from workbench.run.rank import RankAnalysis, Watch, rank_of, unwatched
 from workbench.run.run import Run
 
 
-def open_run(path: str | Path) -> Run:
+def open_run(path: str | Path, *, watch: Callable[[Path], Watch] = unwatched) -> Run:
     """Open a Run folder, a trace file from anywhere, or a folder with one trace per rank.
 
     A trace is read at once, so that a file that cannot be read fails here and not later.
+    ``watch`` is for a progress bar: it is entered for every trace while that is read.
     """
     path = Path(path).expanduser()
     if not path.exists():
@@ -23,13 +24,15 @@ def open_run(path: str | Path) -> Run:
             "or a folder with one trace per rank."
         )
     if path.is_dir():
-        return load(path) if (path / "run.json").is_file() else _folder_of_ranks(path)
-    analysis = rank_of(path)
+        if (path / "run.json").is_file():
+            return load(path, watch=watch)
+        return _folder_of_ranks(path, watch)
+    analysis = rank_of(path, watch=watch)
     _ = analysis.trace
     return Run(name=path.name, ranks=[analysis], traces=[path])
 
 
-def load(folder: str | Path) -> Run:
+def load(folder: str | Path, *, watch: Callable[[Path], Watch] = unwatched) -> Run:
     """The Run that a folder holds."""
     from workbench.store.folder import read_record
 
@@ -46,18 +49,20 @@ def load(folder: str | Path) -> Run:
         raise RunError(f"{folder} names no trace in its run.json: record again.")
     return Run(
         name=record.name,
-        ranks=[rank_of(trace, alone=len(traces) == 1) for trace in traces],
+        ranks=[rank_of(trace, alone=len(traces) == 1, watch=watch) for trace in traces],
         record=record,
         folder=folder,
         traces=traces,
     )
 
 
-def _folder_of_ranks(folder: Path) -> Run:
+def _folder_of_ranks(folder: Path, watch: Callable[[Path], Watch]) -> Run:
     from workbench.trace import find_ranks
 
     found = find_ranks(folder)
-    ranks: list[RankAnalysis] = [rank_of(file.path, rank=file.rank) for file in found]
+    ranks: list[RankAnalysis] = [
+        rank_of(file.path, rank=file.rank, watch=watch) for file in found
+    ]
     return Run(name=folder.name, ranks=ranks, traces=[file.path for file in found])
 
 
