@@ -86,8 +86,8 @@ class Parser:
             if taken.closed:
                 return True
             pieces += 1
-            if frames.source.size and pieces % _EXPECT_EVERY == 1:
-                self._gatherer.expect(min(1.0, frames.offset / frames.source.size))
+            if frames.source.size and frames.source.taken and pieces % _EXPECT_EVERY == 1:
+                self._gatherer.expect(min(1.0, frames.source.taken / frames.source.size))
 
     def _take_array(self) -> Taken:
         frames = self._frames

@@ -1,5 +1,6 @@
 """Which file of a folder is which rank of a job."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -62,6 +63,21 @@ def find_ranks(folder: str | Path) -> RankFiles:
         )
     found.sort(key=lambda file: (file.rank is None, file.rank or 0, file.path.name))
     return RankFiles(found)
+
+
+def ranks_of_one_job(paths: Sequence[Path]) -> RankFiles | None:
+    """Several files as the ranks of one job, or ``None`` when they are not.
+
+    They are when they lie in one folder and each tells another rank of the same number of ranks.
+    """
+    if len(paths) < 2 or len({path.absolute().parent for path in paths}) > 1:
+        return None
+    found = [file for path in paths if path.is_file() and (file := _peek(path)) is not None]
+    ranks = {file.rank for file in found} - {None}
+    worlds = {file.world_size for file in found}
+    if len(ranks) < len(paths) or len(worlds) > 1 or None in worlds:
+        return None
+    return RankFiles(sorted(found, key=lambda file: file.rank or 0))
 
 
 def rank_violations(files: tuple[RankFile, ...]) -> tuple[Violation, ...]:

@@ -44,7 +44,9 @@ class Source:
         self.damage: str | None = None
         """Why the bytes ended too early, or ``None`` when they did not."""
         self.size: int | None = None
-        """Bytes of text, where that is known beforehand."""
+        """Bytes of the file as it lies there, where that is known."""
+        self.taken = 0
+        """Bytes of it that were read."""
         self._raw: Any = None
         self._owned: list[Any] = []
         self._given = 0
@@ -82,7 +84,9 @@ class Source:
             if self._inflated is not None:
                 return self._inflated.read_into(view)  # type: ignore[no-any-return]
             if hasattr(self._raw, "readinto"):
-                return self._raw.readinto(view) or 0
+                count = self._raw.readinto(view) or 0
+                self.taken += count
+                return count
             data = self._raw.read(len(view))
         except (OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
             self.damage = f"the file cannot be read further ({error})"
@@ -154,10 +158,8 @@ def open_source(source: str | Path | bytes | BinaryIO, size_limit: int) -> tuple
             f"A trace is read from a path, bytes or a binary file, not {type(source).__name__}."
         )
     try:
-        packed = opened._first_bytes()
-        head = opened.unpack(packed)
-        if head is packed:
-            opened.size = _size_of(source)
+        head = opened.unpack(opened._first_bytes())
+        opened.size = _size_of(source)
     except BaseException:
         opened.__exit__()
         raise
@@ -262,6 +264,7 @@ class _Gzip:
             self._member, self._waiting = isal_zlib.decompressobj(_GZIP_WINDOW), rest
             self._begun = False
         data = self._waiting or self._stream.read(_PIECE)
+        self._source.taken += 0 if self._waiting else len(data)
         self._waiting = b""
         try:
             output = self._member.decompress(data, _OUTPUT)
