@@ -38,26 +38,31 @@ class Content:
         while count := self.source.read_into(memoryview(buffer)):
             yield bytes(buffer[:count])
 
-    def whole(self) -> Bytes:
+    def whole(self, *, limit: int | None = None) -> Bytes:
         """All bytes at once: mapped where they stand on disk, else read into memory.
 
+        Args:
+            limit: Most bytes that a format can take that is decoded at once.
+
         Raises:
-            TraceError: They have to be in memory and are too many.
+            TraceError: They are too many.
         """
+        most = self.source.size_limit if limit is None else min(limit, self.source.size_limit)
         if self.path is not None:
             try:
                 with self.path.open("rb") as file:
                     mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
             except (OSError, ValueError) as error:
                 raise TraceError(f"Cannot read {self.name}: {error}.") from None
-            if len(mapped) > self.source.size_limit:
-                raise TraceError(self._too_large(self.source.size_limit))
+            if len(mapped) > most:
+                raise TraceError(self._too_large(most))
             return mapped
+        most = min(most, MEMORY_LIMIT)
         found = bytearray()
         for piece in self.pieces():
             found += piece
-            if len(found) > MEMORY_LIMIT:
-                raise TraceError(self._too_large(MEMORY_LIMIT))
+            if len(found) > most:
+                raise TraceError(self._too_large(most))
         return bytes(found)
 
     def _too_large(self, limit: int) -> str:

@@ -25,6 +25,8 @@ class WireError(Exception):
 
 def varint(data: Bytes, at: int, end: int) -> tuple[int, int]:
     """The number at a byte, and where the next field begins."""
+    if at < end and data[at] < 0x80:
+        return data[at], at + 1
     result = shift = 0
     start = at
     while at < end:

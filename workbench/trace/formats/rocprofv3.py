@@ -14,7 +14,7 @@ from msgspec import Raw
 
 from workbench.errors import TraceError
 from workbench.trace.arguments import integers
-from workbench.trace.formats.content import Content
+from workbench.trace.formats.content import MEMORY_LIMIT, Content
 from workbench.trace.formats.json_lists import entries, entry, pieces
 from workbench.trace.formats.records import Launched, Records
 from workbench.trace.formats.rocprofv3_names import Labels, labels_of
@@ -73,7 +73,7 @@ def read_rocprofv3(content: Content) -> Trace:
 
 
 def _processes(content: Content) -> list[Any]:
-    data = bytes(content.whole())
+    data = content.whole(limit=MEMORY_LIMIT)
     try:
         tool = msgspec.json.decode(data, type=Document).tool
     except (msgspec.DecodeError, RecursionError) as error:
@@ -81,7 +81,7 @@ def _processes(content: Content) -> list[Any]:
             f"{content.name} is a damaged or cut rocprofv3 result of {len(data):,} bytes "
             f"({error}). Record again with `rocprofv3 --output-format json`."
         ) from None
-    return pieces(tool) if bytes(tool[:1]) == b"[" else [tool]
+    return pieces(tool) if bytes(memoryview(tool)[:1]) == b"[" else [tool]
 
 
 def _add_dispatches(records: Records, raw: Raw, labels: Labels, number: int) -> int:

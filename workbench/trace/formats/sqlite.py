@@ -1,7 +1,7 @@
 """Opens an SQLite database from a stranger, so that nothing in it can act.
 
-Read-only and immutable, no extensions, no functions, no views or virtual tables: only plain columns
-of plain tables are selected, and a query ends after a time limit.
+Read-only and immutable, no extensions, no views or virtual tables, no computed columns: only stored
+columns of plain tables are selected, and all queries together end after a time limit.
 """
 
 import sqlite3
@@ -20,6 +20,10 @@ _ROWS = 1 << 15
 _LONGEST_VALUE = 1 << 24
 _INSTRUCTIONS = 100_000
 _ALLOWED = (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ)
+_DESCRIBE = "table_xinfo"
+_STORED = 0
+_FAILURES = (sqlite3.Error, UnicodeDecodeError)
+"""The second when a message of SQLite quotes bytes of the file that are no text."""
 _SETTINGS = ("trusted_schema=OFF", "query_only=ON", "cell_size_check=ON", "mmap_size=0")
 
 
@@ -43,10 +47,11 @@ class Tables:
         return tuple(self._columns)
 
     def columns(self, table: str) -> tuple[str, ...]:
-        """Names of a table's columns, empty where there is no such table."""
+        """Names of a table's stored columns, empty where there is no such table."""
         if table in self._columns and not self._columns[table]:
-            query = f'SELECT * FROM "{table}" LIMIT 0'  # noqa: S608 - a table that is there
-            self._columns[table] = self._described(query, table)
+            described = self._rows(f'PRAGMA {_DESCRIBE}("{table}")', table)
+            stored = (name for _, name, _, _, _, _, hidden in described if hidden == _STORED)
+            self._columns[table] = tuple(name for name in stored if '"' not in name)
         return self._columns.get(table, ())
 
     def select(self, table: str, wanted: Sequence[str]) -> Iterator[list[list[Any]]]:
@@ -71,15 +76,8 @@ class Tables:
     def _rows(self, query: str, table: str = "") -> Iterator[tuple[Any, ...]]:
         try:
             yield from self._connection.execute(query)
-        except sqlite3.Error as error:
+        except _FAILURES as error:
             raise _damaged(self.name, table, error) from None
-
-    def _described(self, query: str, table: str) -> tuple[str, ...]:
-        try:
-            cursor = self._connection.execute(query)
-        except sqlite3.Error as error:
-            raise _damaged(self.name, table, error) from None
-        return tuple(entry[0] for entry in cursor.description or ())
 
 
 @contextmanager
@@ -100,7 +98,7 @@ def open_tables(content: Content, *, time_limit_s: float = TIME_LIMIT_S) -> Iter
         connection.set_authorizer(_authorize)
         connection.set_progress_handler(lambda: time.monotonic() > ends, _INSTRUCTIONS)
         yield Tables(content.name, connection)
-    except sqlite3.Error as error:
+    except _FAILURES as error:
         raise _damaged(content.name, "", error) from None
     finally:
         connection.close()
@@ -112,7 +110,7 @@ def _connect(content: Content) -> sqlite3.Connection:
             return _open_file(content.path)
         connection = sqlite3.connect(":memory:")
         connection.deserialize(bytes(content.whole()))
-    except sqlite3.Error as error:
+    except _FAILURES as error:
         raise _damaged(content.name, "", error) from None
     return connection
 
@@ -121,13 +119,15 @@ def _open_file(path: Path) -> sqlite3.Connection:
     return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)
 
 
-def _authorize(action: int, *_: str | None) -> int:
-    return sqlite3.SQLITE_OK if action in _ALLOWED else sqlite3.SQLITE_DENY
+def _authorize(action: int, what: str | None, *_: str | None) -> int:
+    describes = action == sqlite3.SQLITE_PRAGMA and what == _DESCRIBE
+    return sqlite3.SQLITE_OK if describes or action in _ALLOWED else sqlite3.SQLITE_DENY
 
 
-def _damaged(name: str, table: str, error: sqlite3.Error) -> TraceError:
+def _damaged(name: str, table: str, error: Exception) -> TraceError:
     where = f" in table {table}" if table else ""
-    why = "it took longer than the time limit" if "interrupted" in str(error) else str(error)
+    why = "its schema is no text" if isinstance(error, UnicodeDecodeError) else str(error)
+    why = "it took longer than the time limit" if why == "interrupted" else why
     return TraceError(
         f"{name} cannot be read as a database{where}: {why}. Export it again, or copy it again "
         "if it came over a network."
