@@ -1,12 +1,14 @@
 """``workbench analyze``: documents on stdout, one error line on stderr, an honest exit code."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests.kineto import Kineto
 from tests.run.test_open import gpu_trace
 
 
@@ -72,8 +74,46 @@ def test_what_cannot_be_read_is_one_line_and_exit_code_2(tmp_path: Path, trace: 
 
 def test_a_name_that_tries_to_be_markup_or_a_control_code_stays_text(tmp_path: Path) -> None:
     made = gpu_trace()
-    made.op("[red]x[/red]\x1b[2J", 1041, 2)
+    made.op("[red]x[/red]\x1b[2J", 1141, 2)
     done = workbench("analyze", made.write(tmp_path / "t.json"))
     assert done.returncode == 0, done.stderr
     assert "\x1b[2J" not in done.stdout
     assert "[red]x[/red]" in done.stdout
+
+
+def test_traces_that_are_ranks_of_one_job_are_one_document(tmp_path: Path, trace: Path) -> None:
+    paths = []
+    for rank in (0, 1):
+        made = gpu_trace()
+        made.header["distributedInfo"] = {"rank": rank, "world_size": 2, "backend": "nccl"}
+        paths.append(made.write(tmp_path / f"worker{rank}.json"))
+    together = workbench("analyze", *paths, "--json").stdout.splitlines()
+    assert [[rank["rank"] for rank in json.loads(line)["ranks"]] for line in together] == [[0, 1]]
+    apart = workbench("analyze", *paths, trace, "--json").stdout.splitlines()
+    assert [len(json.loads(line)["ranks"]) for line in apart] == [1, 1, 1]
+
+
+def test_a_device_without_a_record_is_not_measured_and_no_all_clear(tmp_path: Path) -> None:
+    made = Kineto(gpu=True)
+    made.step(0, 0, 100)
+    made.op("aten::mm", 10, 80)
+    made.runtime("cudaLaunchKernel", 12, 3, correlation=1)
+    shown = workbench("analyze", made.write(tmp_path / "t.json")).stdout
+    assert re.search(r"^device +not measured", shown, re.MULTILINE)
+    assert "Cannot tell what limits" in shown
+    assert "No finding" not in shown
+    assert "100 %" not in shown.partition("Where the loop")[0]
+
+
+def test_a_fault_of_our_own_is_not_taken_for_findings(trace: Path) -> None:
+    code = (
+        "import workbench.run.source as s; s.open_run = None\n"
+        f"import sys; sys.argv = ['workbench', 'analyze', {str(trace)!r}]\n"
+        "from workbench.cli import main; main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 2
+    assert "Traceback" in done.stderr
+    assert "fault of workbench" in done.stderr

@@ -129,3 +129,20 @@ def test_nothing_measured_is_said_and_drawn_as_nothing(parts: dict[str, int | No
 def test_device_name_is_foreign_text():
     figure = breakdown({"compute": 10}, total_ns=10, device_label="<b>GPU</b> $x$")
     assert figure.layout.title.text.startswith("&lt;b&gt;GPU&lt;/b&gt; &#36;x&#36;")
+
+
+@pytest.mark.parametrize(
+    ("doubt", "title"),
+    [
+        ("times", "Cannot tell how busy GPU 0 is: this profile fails its own checks"),
+        ("causes", "GPU 0 waits 40 % of the step; for what, this trace cannot tell"),
+    ],
+)
+def test_void_numbers_carry_no_verdict(doubt, title: str):  # noqa: ANN001
+    figure = breakdown(DEVICE, total_ns=100 * MS, device_label="GPU 0", steps=10, doubt=doubt)
+    assert figure.layout.title.text == title
+
+
+def test_times_of_a_trace_are_called_profiled():
+    figure = breakdown(CPU, total_ns=100 * MS, device_label="CPU", steps=10)
+    assert "100 ms under the profiler" in figure.layout.title.subtitle.text

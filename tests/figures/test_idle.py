@@ -66,3 +66,21 @@ def test_unknown_is_hatched_and_has_its_own_mark():
 def test_no_pieces_is_not_measured():
     nothing = idle_gaps(None, None, None, causes=CAUSES, device_label="GPU 0", window_ns=10)
     assert reason_of(nothing) is not None
+
+
+def test_a_device_that_always_works_is_never_idle_and_not_unmeasured():
+    none = np.empty(0, np.int64)
+    figure = idle_gaps(none, none, none, causes=CAUSES, device_label="GPU 0", window_ns=1000)
+    assert figure.layout.title.text == "GPU 0 is never idle in the window"
+    assert not figure.data
+
+
+@pytest.mark.parametrize(
+    ("doubt", "title"),
+    [
+        ("times", "Cannot tell how long GPU 0 is idle: this profile fails its own checks"),
+        ("causes", "GPU 0 is idle 40 % of the window; why, this trace cannot tell"),
+    ],
+)
+def test_void_numbers_carry_no_verdict(doubt: str, title: str):
+    assert _figure([(0, 300, 1), (500, 600, 0)], doubt=doubt).layout.title.text == title

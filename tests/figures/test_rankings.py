@@ -127,3 +127,10 @@ def test_middle_of_a_name_is_left_out():
 def test_a_hundred_thousand_kernels_stay_small():
     figure = kernel_times(_kernels([10] * 100_000, ["n" * 1500 for _ in range(100_000)]))
     assert len(figure.to_json()) < 100_000
+
+
+def test_copies_are_not_counted_as_launches_of_kernels():
+    one = _kernels([5])
+    one["calls"] = 1
+    said = kernel_times(one).layout.title.subtitle.text
+    assert said == "5.00 ns, summed over 1 kernel, copies and sets included"

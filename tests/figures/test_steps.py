@@ -126,3 +126,9 @@ def test_run_names_are_foreign_text():
     names = ("<a href='x'>a</a>", "b")
     figure = comparison([1], [1], _change("faster", 0.5, 0.4, 0.6), names_of=names)
     assert "<a" not in figure.to_json().replace("\\u003c", "<")
+
+
+def test_one_step_is_no_median_and_no_range():
+    figure = step_times([5_000_000])
+    assert figure.layout.title.text == "A step takes 5.00 ms"
+    assert figure.layout.title.subtitle.text == "one step, measured without the profiler"

@@ -1,11 +1,14 @@
 """The page of a Run: its order, its words, and the same in a terminal."""
 
+from dataclasses import replace
+
 import pytest
 
 from tests.pages.hostile import Page
 from workbench.findings.finding import Finding, Severity, Verdict
 from workbench.pages.evidence import label, value_text
 from workbench.pages.findings import NONE, findings_html, findings_text
+from workbench.pages.parts import parts_html, parts_text
 from workbench.pages.run import PARTS, Section, run_html, run_text
 from workbench.pages.table import Column, Table
 from workbench.pages.view import Breakdown, RunView
@@ -43,7 +46,13 @@ def _view() -> RunView:
 @pytest.mark.parametrize("show", [lambda v: Page(run_html(v)).words, run_text])
 def test_order_is_verdict_findings_parts_details_method(show):  # noqa: ANN001
     words = show(_view())
-    told = ["mostly waiting", "finding 0", "GPU 0, a step", "gemm", "batch size assumed"]
+    told = [
+        "mostly waiting",
+        "finding 0",
+        "GPU 0: window of 100 ms, 10 steps, under the profiler",
+        "gemm",
+        "batch size assumed",
+    ]
     places = [words.index(text) for text in told]
     assert places == sorted(places)
 
@@ -123,6 +132,7 @@ def test_setting_is_shown_as_it_is_typed():
         ("workers", None, "not measured"),
         ("pinned", False, "no"),
         ("codes", [], "none"),
+        ("samples_per_s", 120.0, "120 per s"),
         ("codes", ["a", "b"], "a, b"),
     ],
 )
@@ -132,3 +142,11 @@ def test_evidence_carries_the_unit_that_its_name_says(name: str, value: object, 
 
 def test_the_unit_leaves_the_label():
     assert label("wait_us_per_step") == "wait per step"
+    assert label("samples_per_s") == "samples"
+
+
+@pytest.mark.parametrize("show", [parts_html, parts_text])
+def test_parts_of_a_profile_that_fails_its_checks_say_so(show):  # noqa: ANN001
+    void = Breakdown(label="GPU 0", parts_ns={"compute": 1, "unknown": 9}, total_ns=10)
+    assert "not certain" not in show(void)
+    assert "not certain" in show(replace(void, doubt="times"))

@@ -15,7 +15,13 @@ MS = 1_000_000
 
 
 def measured(
-    parent: Path, name: str, *, step_ms: float, noise: float = 0.01, **rest: object
+    parent: Path,
+    name: str,
+    *,
+    step_ms: float,
+    noise: float = 0.01,
+    samples: float = 32.0,
+    **rest: object,
 ) -> Path:
     """A Run folder whose 80 steps last ``step_ms`` with Gaussian noise, in two blocks."""
     rng = random.Random(name)
@@ -40,7 +46,7 @@ def measured(
                 profiled_step_ns=steps[:5],
             ),
             overhead_ratio=1.0,
-            samples_per_step=32.0,
+            samples_per_step=samples,
             traces=["rank0.trace.json.gz"],
         )
     return parent / name
@@ -80,3 +86,16 @@ def test_runs_lists_loads_and_deletes(tmp_path: Path) -> None:
     assert listed.names() == ["two"]
     with pytest.raises(RunError, match="no Run named 'one'"):
         listed["one"]
+
+
+def test_a_larger_batch_is_judged_by_the_time_of_a_sample(tmp_path: Path) -> None:
+    """Twice the samples in 1.5 times the time: 1.5 / 2 = 0.75 of the time of a sample."""
+    first = wb.open(measured(tmp_path, "small", step_ms=100, samples=32))
+    second = wb.open(measured(tmp_path, "large", step_ms=150, samples=64))
+    found = wb.compare(first, second)
+    assert found.per == "sample"
+    assert found.verdict == "faster"
+    assert found.change.ratio == pytest.approx(0.75, rel=0.03)
+    assert found.to_json()["median_us"]["first"] == pytest.approx(100_000 / 32, rel=0.03)
+    assert "time a sample" in found.sentence
+    assert "samples_per_step" in [d.name for d in found.differences]

@@ -46,6 +46,16 @@ def test_the_breakdown_in_the_document_sums_to_the_window(tmp_path: Path) -> Non
     assert rank["steps"]["time_us"]["median"] == 100
 
 
+def test_a_bound_on_the_gain_is_of_whole_steps_and_not_of_a_window_that_cuts_one(
+    tmp_path: Path,
+) -> None:
+    """Each step of 100 µs waits 30 idle for data; the window of 240 begins inside the first."""
+    (found,) = wb.open(gpu_trace().write(tmp_path / "t.json")).findings
+    assert found.saving_ns_per_step_at_most == 30_000
+    assert found.share_of_window == pytest.approx(0.3)
+    assert found.evidence["step_us"] == 100
+
+
 def test_a_folder_with_a_trace_per_rank_is_one_run(tmp_path: Path) -> None:
     for rank in (0, 1):
         made = gpu_trace()

@@ -61,11 +61,21 @@ class Trust:
         return any(what in violation.voids for violation in self.violations)
 
 
-def check_trust(trace: Trace, launches: Launches, steps: Steps | None) -> Trust:
-    """Run every check on one trace, the reader's own findings first."""
+def check_trust(
+    trace: Trace, launches: Launches, steps: Steps | None, *, on_cpu: bool = False
+) -> Trust:
+    """Run every check on one trace, the reader's own findings first.
+
+    Args:
+        trace: The event table.
+        launches: The join of device work to its launching calls.
+        steps: The steps of the loop, if the trace marks any.
+        on_cpu: The loop is known to run on the CPU: that accelerators of the machine show no work
+            is right then.
+    """
     found = [
         *trace.violations,
-        *_device_not_recorded(trace),
+        *_device_not_recorded(trace, on_cpu=on_cpu),
         *_clock(launches),
         *_missing_launch(trace, launches),
         *_missing_kernel(trace, launches),
@@ -88,12 +98,12 @@ def _grave(violation: Violation, steps: Steps | None) -> bool:
     return violation.share > GRAVE_SHARE
 
 
-def _device_not_recorded(trace: Trace) -> Iterator[Violation]:
+def _device_not_recorded(trace: Trace, *, on_cpu: bool) -> Iterator[Violation]:
     if len(work_rows(trace, None)):
         return
     calls = launch_calls(trace)
     launched = int((~contains(capture_spans(trace), trace.events.ts[calls])).sum())
-    if not launched and not described_devices(trace):
+    if not launched and (on_cpu or not described_devices(trace)):
         return
     shown = f"{launched} kernel launches" if launched else "The machine has an accelerator"
     yield Violation(

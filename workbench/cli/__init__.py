@@ -1,6 +1,7 @@
 """The command line: ``workbench VERB``, one file a verb."""
 
 import sys
+import traceback
 
 import typer
 
@@ -51,3 +52,7 @@ def main() -> None:
     except KeyboardInterrupt:
         typer.echo("workbench: interrupted.", err=True)
         sys.exit(INTERRUPTED)
+    except Exception:  # noqa: BLE001 - a fault of ours must not exit with 1, which means findings
+        traceback.print_exc()
+        typer.echo("workbench: this is a fault of workbench itself; please report it.", err=True)
+        sys.exit(CANNOT_READ)

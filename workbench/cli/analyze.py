@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -10,16 +10,23 @@ from workbench.cli.bars import reading_bar
 from workbench.errors import WorkbenchError
 from workbench.findings.finding import SEVERITIES, Finding
 
+if TYPE_CHECKING:
+    from workbench.run.run import Run
+
 FOUND = 1
 CANNOT_READ = 2
 
 
 def analyze(
     paths: Annotated[
-        list[Path], typer.Argument(help="Traces, Run folders, or folders with one trace per rank.")
+        list[Path],
+        typer.Argument(
+            help="Traces, Run folders, or folders with one trace per rank. Traces in one folder "
+            "that are the ranks of one job are one Run."
+        ),
     ],
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON document per argument, a line each.")
+        bool, typer.Option("--json", help="Print one JSON document per Run, a line each.")
     ] = False,
     fail_on: Annotated[
         Literal["info", "warning", "critical"] | None,
@@ -30,10 +37,12 @@ def analyze(
 
     Exit code: 0 fine, 1 findings at or above --fail-on, 2 something could not be read.
     """
+    from workbench.run.source import open_runs
+
     unreadable, failing = False, False
-    for path in paths:
+    for path, opened in open_runs(paths, watch=reading_bar):
         try:
-            findings = _show(path, as_json=as_json)
+            findings = _show(opened(), as_json=as_json)
         except WorkbenchError as error:
             typer.echo(f"workbench: {path}: {error}", err=True)
             unreadable = True
@@ -45,10 +54,7 @@ def analyze(
         raise typer.Exit(FOUND)
 
 
-def _show(path: Path, *, as_json: bool) -> tuple[Finding, ...]:
-    from workbench.run.source import open_run
-
-    run = open_run(path, watch=reading_bar)
+def _show(run: "Run", *, as_json: bool) -> tuple[Finding, ...]:
     if as_json:
         typer.echo(json.dumps(run.summary.to_json(), allow_nan=False, ensure_ascii=True))
     else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console, Group
@@ -11,50 +11,59 @@ from rich.table import Table
 from rich.text import Text
 
 from workbench.findings import Finding
+from workbench.pages.findings import NONE, bound, mark, where
 from workbench.units import NOT_MEASURED, count_text, share_text, time_text
 
 if TYPE_CHECKING:
     from workbench.run.run import Run
 
-MARKS = {"critical": "●", "warning": "▲", "info": "·"}
 STYLES = {"critical": "bold red", "warning": "yellow", "info": "cyan"}
 ROWS = 10
 LONGEST_NAME = 60
 
 
 def print_run(run: Run, console: Console | None = None) -> None:
-    """Print findings, breakdown, steps, devices and the largest kernels and operators."""
+    """Print the verdict, findings, breakdown, steps, devices, largest kernels and operators."""
+    from workbench.run.view import limiting, step_sentence, verdict
+
     console = console or Console()
     document = run.summary.document
-    console.print(Text(run.name, style="bold"))
+    console.print(Text(printable(run.name), style="bold"))
+    said = step_sentence(run) if limiting(run) else verdict(run)
+    if said:
+        console.print(Text(printable(said)))
     for note in run.notes:
-        console.print(Text(note, style="dim"))
+        console.print(Text(printable(note), style="dim"))
     console.print(_findings(run.findings))
     several = len(document["ranks"]) > 1
     for rank in document["ranks"]:
         if several:
             number = "?" if rank["rank"] is None else rank["rank"]
-            console.print(Text(f"\nrank {number} · {rank['source']}", style="bold"))
-        for part in _rank(rank):
+            title = f"rank {number} · {printable(rank['source'])}"
+            console.print(Text(f"\n{title}", style="bold"))
+        for part in _rank(rank, told=run.notes):
             console.print(part)
 
 
 def _findings(findings: tuple[Finding, ...]) -> Group:
     if not findings:
-        return Group(Text("No findings.", style="green"))
+        return Group(Text(NONE, style="dim"))
     lines: list[Text | Padding] = []
     for finding in findings:
-        head = Text(f"{MARKS[finding.severity]} {finding.code} ", style=STYLES[finding.severity])
-        head.append(finding.title, style="default")
+        head = Text(f"{mark(finding)} {finding.code} ", style=STYLES[finding.severity])
+        head.append(printable(finding.title), style="default")
+        about = where(finding)
+        if about:
+            head.append(f" [{about}]", style="dim")
         lines.append(head)
-        bound = finding.speedup_at_most
-        gain = f" At most {bound:.3g}× faster." if bound is not None else ""
-        lines.append(Padding(Text(f"→ {finding.advice}{gain}", style="dim"), (0, 0, 0, 2)))
+        gain = bound(finding)
+        advice = f"→ {finding.advice}" + (f" Gain: {gain}." if gain else "")
+        lines.append(Padding(Text(printable(advice), style="dim"), (0, 0, 0, 2)))
     return Group(*lines)
 
 
-def _rank(rank: Mapping[str, Any]) -> list[Any]:
-    parts = [_trust(rank["trust"]), _overview(rank)]
+def _rank(rank: Mapping[str, Any], told: Sequence[str]) -> list[Any]:
+    parts = [_trust(rank["trust"], told), _overview(rank)]
     for device in rank["devices"]:
         if device["breakdown_us"] is not None:
             title = f"Where the window of device {device['index']} goes"
@@ -69,9 +78,15 @@ def _rank(rank: Mapping[str, Any]) -> list[Any]:
     return parts
 
 
-def _trust(trust: Mapping[str, Any]) -> Group:
-    style = "dim" if trust["ok"] else "yellow"
-    return Group(*(Text(f"{v['code']}: {v['message']}", style=style) for v in trust["violations"]))
+def _trust(trust: Mapping[str, Any], told: Sequence[str]) -> Group:
+    """A line a failed check, in yellow where it makes numbers void; not what was told above."""
+    return Group(
+        *(
+            Text(f"{v['code']}: {printable(v['message'])}", style="yellow" if v["voids"] else "dim")
+            for v in trust["violations"]
+            if v["message"] not in told
+        )
+    )
 
 
 def _overview(rank: Mapping[str, Any]) -> Table:
@@ -82,30 +97,43 @@ def _overview(rank: Mapping[str, Any]) -> Table:
         table.add_row("steps", Text("the trace marks none"))
     else:
         median = _us(steps["time_us"]["median"])
-        table.add_row("steps", f"{steps['count']}, median {median} in the trace (profiled)")
+        table.add_row("steps", f"{steps['count']}, median {median} under the profiler")
     if wait is not None:
         share = _us(wait["exposed_us"])
         table.add_row("input wait", f"{_us(wait['wait_us'])}, exposed {share}")
+    void = {name for v in rank["trust"]["violations"] for name in v["voids"]}
     for device in rank["devices"]:
-        span = device["window"] or device["recording"]
-        if span is None:
-            continue
-        time = span["time"]
-        busy = time["busy_us"] / time["span_us"] if time["span_us"] else None
-        name = device["name"] or device["type"]
-        label = f"device {device['index']}"
-        row = f"busy {share_text(busy)}, idle {_us(time['idle_us'])} of {_us(time['span_us'])} · "
-        table.add_row(label, Text(row + str(name)))
+        row = _device(device, certain=void.isdisjoint(("devices", "idle")))
+        table.add_row(f"device {device['index']}", Text(row))
+    if not rank["devices"] and "devices" in void:
+        table.add_row("device", Text(NOT_MEASURED))
     return table
 
 
+def _device(device: Mapping[str, Any], *, certain: bool) -> str:
+    """Busy and idle time in the window, of the recording where no step holds work."""
+    span = device["window"] or device["recording"]
+    name = printable(device["name"] or device["type"] or "")
+    if span is None:
+        return f"{NOT_MEASURED} · {name}"
+    time = span["time"]
+    busy = time["busy_us"] / time["span_us"] if time["span_us"] else None
+    row = f"busy {share_text(busy)}, idle {_us(time['idle_us'])} of {_us(time['span_us'])}"
+    row += "" if device["window"] else " of the whole recording"
+    row += "" if certain else ", not certain (see above)"
+    return f"{row} · {name}" if name else row
+
+
 def _breakdown(title: str, parts: Mapping[str, float | None]) -> Padding:
+    from workbench.run.view import shown_parts
+
+    parts = shown_parts(parts)
     total = sum(value or 0.0 for value in parts.values())
     table = _table(title, ("part", "left"), ("time", "right"), ("share", "right"))
     for name, value in sorted(parts.items(), key=lambda item: -(item[1] or 0.0)):
         if value == 0:
             continue
-        share = share_text(value / total) if value is not None and total else ""
+        share = "" if value is None else share_text(value / total)
         table.add_row(name.replace("_", " "), _us(value), share)
     return Padding(table, (1, 0, 0, 0))
 
@@ -150,9 +178,14 @@ def _operators(rows: list[Mapping[str, Any]]) -> Padding:
     return Padding(table, (1, 0, 0, 0))
 
 
+def printable(text: str) -> str:
+    """Foreign text for a terminal: what would move the cursor or hide is made visible."""
+    return "".join(c if c.isprintable() else "�" for c in text)
+
+
 def shorten(name: str) -> str:
     """A long name with its middle left out, so that both ends can still be told apart."""
-    clean = "".join(c if c.isprintable() else "�" for c in name)
+    clean = printable(name)
     if len(clean) <= LONGEST_NAME:
         return clean
     half = (LONGEST_NAME - 1) // 2

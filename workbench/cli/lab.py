@@ -1,5 +1,6 @@
 """``workbench lab``: the notebooks in JupyterLab."""
 
+import os
 import shutil
 import subprocess
 import sys
@@ -26,4 +27,6 @@ def lab(
         with resources.as_file(resources.files("workbench") / "_notebooks") as shipped:
             shutil.copytree(shipped, folder)
     command = [sys.executable, "-m", "jupyterlab", str(folder)]
+    if hasattr(os, "geteuid") and os.geteuid() == 0:
+        command.append("--allow-root")  # containers and CI run as root; Jupyter refuses otherwise
     raise typer.Exit(subprocess.run(command, check=False).returncode)  # noqa: S603

@@ -1,7 +1,7 @@
 """Where a step goes: every part of the window, adding up to the whole."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from workbench.figures import names, palette, template
 from workbench.figures.empty import not_measured
@@ -38,6 +38,9 @@ HOST = (
     "host_python",
     "host_other",
 )
+Doubt = Literal["times", "causes"]
+"""What a failed check of the trace leaves open: how long a device worked, or why it idled."""
+
 _HOST_ONLY = frozenset({"forward", "backward", "optimizer", "other_operators"})
 
 
@@ -65,6 +68,7 @@ def breakdown(
     total_ns: int,
     device_label: str,
     steps: int | None = None,
+    doubt: Doubt | None = None,
     reason: str = "the trace holds no window to break down; record at least two whole steps.",
 ) -> "go.Figure":
     """Draw where the window goes: one stacked bar, and under it each part with its name.
@@ -74,6 +78,7 @@ def breakdown(
         total_ns: Length of the window; the parts sum to it.
         device_label: "GPU 0 (A100)", or "CPU" when the parts are those of the loop's thread.
         steps: Steps in the window; given, times are shown per step.
+        doubt: What the trace cannot be trusted for: the title then claims nothing about it.
         reason: Said when there is nothing to draw.
 
     Raises:
@@ -96,7 +101,9 @@ def breakdown(
     per = steps or 1
     scale = time_scale(total_ns / per)
     drawn = template.figure(
-        names.plain(headline(measured, total_ns, device_label, "step" if steps else "window")),
+        names.plain(
+            headline(measured, total_ns, device_label, "step" if steps else "window", doubt)
+        ),
         names.plain(_subtitle(total_ns, steps, missing)),
         height=132 + 24 * (len(parts) + 1),
         xaxis={
@@ -139,13 +146,24 @@ def is_host(measured: Mapping[str, int | None]) -> bool:
     return not _HOST_ONLY.isdisjoint(measured)
 
 
-def headline(measured: Mapping[str, int], total_ns: int, device_label: str, whole: str) -> str:
+def headline(
+    measured: Mapping[str, int],
+    total_ns: int,
+    device_label: str,
+    whole: str,
+    doubt: Doubt | None = None,
+) -> str:
     """The finding in one sentence, for the title."""
     if is_host(measured):
         return _host_headline(measured, total_ns, whole)
+    if doubt == "times":
+        return f"Cannot tell how busy {device_label} is: this profile fails its own checks"
     idle = {n: ns for n, ns in measured.items() if palette.category(n).idle or n not in WORK}
     waiting = sum(idle.values()) / total_ns
     if idle and waiting >= 0.1:
+        if doubt == "causes":
+            said = f"{device_label} waits {share_text(waiting)} of the {whole}"
+            return f"{said}; for what, this trace cannot tell"
         cause = max(idle, key=lambda name: idle[name])
         share = idle[cause] / sum(idle.values())
         often = "mostly" if share >= 0.5 else "most of all"
@@ -173,7 +191,7 @@ def _host_headline(measured: Mapping[str, int], total_ns: int, whole: str) -> st
 
 
 def _subtitle(total_ns: int, steps: int | None, missing: list[str]) -> str:
-    text = f"window of {time_text(total_ns)}"
+    text = f"window of {time_text(total_ns)} under the profiler"
     if steps:
         text += f" · {count_text(steps)} step{'s' if steps > 1 else ''}"
     if missing:

@@ -1,7 +1,7 @@
 """Two runs side by side: their step times, and the verdict in words."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Literal, Protocol, TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,6 +51,7 @@ def comparison(
     change: ChangeLike | None,
     *,
     names_of: tuple[str, str] = ("before", "after"),
+    per: Literal["step", "sample"] = "step",
     reason: str = "both runs need step times measured without the profiler; use wb.profile.",
 ) -> "go.Figure":
     """Draw the step times of two runs as rows of points with median and middle half.
@@ -60,6 +61,7 @@ def comparison(
         b_ns: The same of the second run.
         change: The verdict on b against a.
         names_of: What the runs are called.
+        per: Whether the times are of a step, or of a sample because the batches differ.
         reason: Said when there is nothing to draw.
     """
     sides = [np.asarray([] if s is None else s, dtype=np.float64) for s in (a_ns, b_ns)]
@@ -69,11 +71,11 @@ def comparison(
     scale = time_scale(float(np.median(sides[0])))
     beyond = sum(int((side > limit).sum()) for side in sides)
     drawn = template.figure(
-        names.plain(headline(change, names_of)),
+        names.plain(headline(change, names_of, per)),
         names.plain(_subtitle(sides, beyond, change.reason)),
         height=272,
         xaxis={
-            "title": {"text": f"step time ({scale.unit})"},
+            "title": {"text": f"time of a {per} ({scale.unit})"},
             "range": [0, limit / scale.size],
         },
         yaxis={
@@ -90,7 +92,7 @@ def comparison(
     return drawn
 
 
-def headline(change: ChangeLike, names_of: tuple[str, str]) -> str:
+def headline(change: ChangeLike, names_of: tuple[str, str], per: str = "step") -> str:
     """The verdict by word and shape, with its interval."""
     mark = MARKS.get(change.verdict, "≈")
     if change.ratio is None or change.low is None or change.high is None:
@@ -98,11 +100,13 @@ def headline(change: ChangeLike, names_of: tuple[str, str]) -> str:
     ends = sorted((1 - change.low, 1 - change.high))
     if change.verdict == "cannot_tell":
         low, high = (_signed(-end) for end in reversed(ends))
-        return f"{mark} cannot tell: the step time of {names_of[1]} changes by {low} to {high}"
+        return (
+            f"{mark} cannot tell: the time of a {per} of {names_of[1]} changes by {low} to {high}"
+        )
     low, high = (share_text(e).removesuffix(" %") for e in sorted(abs(end) for end in ends))
     less = "less" if change.verdict == "faster" else "more"
     return (
-        f"{mark} {change.verdict}: a step of {names_of[1]} takes "
+        f"{mark} {change.verdict}: a {per} of {names_of[1]} takes "
         f"{share_text(abs(1 - change.ratio))} ({low}–{high}) {less} time"
     )
 

@@ -15,18 +15,28 @@ def not_measured(what: str, reason: str) -> "go.Figure":
         what: The subject, such as "Kernel times".
         reason: A sentence with the cause and the next thing to do.
     """
+    return nothing(f"{what}: not measured", reason)
+
+
+def nothing(title: str, reason: str) -> "go.Figure":
+    """A figure without an axis, for what has nothing to draw.
+
+    Args:
+        title: What is so, such as "GPU 0 is never idle in the window".
+        reason: A sentence that says why there is nothing to see.
+    """
     return template.figure(
-        f"{names.plain(what)}: not measured",
+        names.plain(title),
         names.plain(reason),
         height=112,
         xaxis={"visible": False, "fixedrange": True},
         yaxis={"visible": False, "fixedrange": True},
         margin={"l": 6, "r": 16, "t": 72, "b": 8},
-        meta={"not_measured": reason},
+        meta={"empty": reason},
     )
 
 
 def reason_of(figure: "go.Figure") -> str | None:
     """Why a figure is empty; ``None`` for one that shows something."""
     meta = figure.layout.meta
-    return meta.get("not_measured") if isinstance(meta, dict) else None
+    return meta.get("empty") if isinstance(meta, dict) else None

@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.figures import names, palette, template
-from workbench.figures.empty import not_measured
+from workbench.figures.breakdown import Doubt
+from workbench.figures.empty import not_measured, nothing
 from workbench.figures.scale import Scale, exact, time_scale
 from workbench.units import NOT_MEASURED, count_text, share_text, time_text
 
@@ -38,6 +39,7 @@ def idle_gaps(
     window_ns: int,
     window_start: int = 0,
     by_cause: Mapping[str, int | None] | None = None,
+    doubt: Doubt | None = None,
     reason: str = "the trace holds no device work, so there is no idle time to explain.",
 ) -> "go.Figure":
     """Draw idle time by cause, and under it the longest pieces where they happened.
@@ -51,19 +53,21 @@ def idle_gaps(
         window_ns: Length of the window.
         window_start: Start of the window, the zero of the time axis.
         by_cause: Totals; a cause that is ``None`` there is said to be not measured.
-        reason: Said when there is nothing to draw.
+        doubt: What the trace cannot be trusted for: the title then claims nothing about it.
+        reason: Said when idle time was not measured.
     """
-    if start is None or end is None or cause is None or not len(start) or window_ns <= 0:
+    if start is None or end is None or cause is None or window_ns <= 0:
         return not_measured("Idle time of the device", reason)
     length = np.asarray(end, dtype=np.int64) - np.asarray(start, dtype=np.int64)
     totals = totals_of(length, np.asarray(cause), causes)
     if not totals:
-        return not_measured("Idle time of the device", reason)
+        busy = f"some work of it runs at every moment of the {time_text(window_ns)}"
+        return nothing(f"{device_label} is never idle in the window", busy)
     missing = [palette.category(n).label for n, ns in (by_cause or {}).items() if ns is None]
     largest = np.argsort(-length, kind="stable")[:MOST_MARKS]
     largest = largest[length[largest] > 0]
     drawn = template.figure(
-        names.plain(headline(totals, window_ns, device_label)),
+        names.plain(headline(totals, window_ns, device_label, doubt)),
         names.plain(_subtitle(length, largest, window_ns, missing)),
         height=ABOVE + ROW * len(totals) + BETWEEN + BELOW + BOTTOM,
         **_layout(totals, length[largest], window_ns),
@@ -87,9 +91,16 @@ def totals_of(
     return sorted((t for t in found if t.ns > 0), key=lambda t: (-t.ns, t.cause))
 
 
-def headline(totals: Sequence[Total], window_ns: int, device_label: str) -> str:
+def headline(
+    totals: Sequence[Total], window_ns: int, device_label: str, doubt: Doubt | None = None
+) -> str:
     """How much idle time, and its first cause."""
     idle = sum(total.ns for total in totals)
+    if doubt == "times":
+        return f"Cannot tell how long {device_label} is idle: this profile fails its own checks"
+    if doubt == "causes":
+        said = f"{device_label} is idle {share_text(idle / window_ns)} of the window"
+        return f"{said}; why, this trace cannot tell"
     first = totals[0]
     share = share_text(first.ns / idle)
     return (

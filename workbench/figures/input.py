@@ -43,7 +43,7 @@ def input_waits(
         return not_measured("Waiting for data", reason)
     size = -(-len(steps) // MOST_BARS)
     scale = time_scale(float(np.median(steps)))
-    subtitle = f"{count_text(len(steps))} steps, measured {measured}"
+    subtitle = f"{count_text(len(steps))} step{'s' * (len(steps) != 1)}, measured {measured}"
     if warmup:
         subtitle += f" · {count_text(warmup)} warm-up step{'s' if warmup > 1 else ''} left out"
     if size > 1:

@@ -38,7 +38,9 @@ def kernel_times(
         _row(record, total, several=devices > 1) for record in ranked.head(limit).to_dict("records")
     ]
     left = len(ranked) - len(rows)
-    subtitle = f"{time_text(total)} in {count_text(int(ranked['calls'].sum()))} kernel launches"
+    calls = int(ranked["calls"].sum())
+    subtitle = f"{time_text(total)}, summed over {count_text(calls)} kernel{'s' * (calls != 1)}"
+    subtitle += ", copies and sets included"
     if left:
         rest = float(ranked["total_ns"].iloc[limit:].sum()) / total
         subtitle += f" · not drawn: {count_text(left)} more with {share_text(rest)}"

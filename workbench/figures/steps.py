@@ -79,11 +79,14 @@ def headline(steady: NDArray[np.float64]) -> str:
     text = f"A step takes {time_text(float(np.median(steady)))}"
     if len(steady) >= P95_NEEDS:
         return f"{text}; 95 % of them at most {time_text(float(np.percentile(steady, 95)))}"
+    if len(steady) == 1:
+        return text
     return f"{text} (from {time_text(float(steady.min()))} to {time_text(float(steady.max()))})"
 
 
 def _subtitle(steady: NDArray[np.float64], warmup: int, measured: str) -> str:
-    text = f"median of {count_text(len(steady))} steps, measured {measured}"
+    whose = "one step" if len(steady) == 1 else f"median of {count_text(len(steady))} steps"
+    text = f"{whose}, measured {measured}"
     if warmup:
         text += f" · {count_text(warmup)} warm-up step{'s' if warmup > 1 else ''} (grey) left out"
     if len(steady) + warmup > MOST_POINTS:

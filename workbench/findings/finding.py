@@ -63,6 +63,8 @@ class DeviceFacts:
     idle_by_cause: Mapping[str, int | None]
     exposed_communication_ns: int
     exposed_memory_ns: int
+    steady_input_ns: int | None = None
+    """Of the idle time for input, the part in the steps whose times are ``trace_step_ns``."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -117,7 +117,12 @@ def _device_wait(facts: Facts) -> _Wait | None:
     exposed = worst.idle_by_cause.get("input")
     if exposed is None or not facts.trace_steps or worst.window_ns <= 0:
         return None
-    per_step, step = exposed / facts.trace_steps, worst.window_ns / facts.trace_steps
+    if facts.trace_step_ns and worst.steady_input_ns is not None:
+        steps, exposed = len(facts.trace_step_ns), worst.steady_input_ns
+        step = sum(facts.trace_step_ns) / steps
+    else:
+        steps, step = facts.trace_steps, worst.window_ns / facts.trace_steps
+    per_step = exposed / steps
     if facts.step_ns:
         record = sum(facts.step_ns) / len(facts.step_ns)
         busy = worst.busy_ns / facts.trace_steps
@@ -125,7 +130,7 @@ def _device_wait(facts: Facts) -> _Wait | None:
     return _Wait(
         per_step_ns=per_step,
         step_ns=step,
-        steps=facts.trace_steps,
+        steps=steps,
         source="trace",
         profiled=not facts.step_ns,
         device=worst.index,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from workbench.figures import names
 from workbench.figures.breakdown import breakdown
 from workbench.figures.comparison import ChangeLike, comparison
 from workbench.figures.idle import idle_gaps
@@ -13,6 +14,7 @@ from workbench.figures.input import input_waits
 from workbench.figures.kernels import kernel_times
 from workbench.figures.operators import operator_times
 from workbench.figures.steps import step_times
+from workbench.pages.escape import visible
 from workbench.pages.frames import (
     Times,
     idle_table,
@@ -42,6 +44,7 @@ def breakdown_chart(parts: Breakdown | None, **rest: Any) -> StaticFigure:
         total_ns=parts.total_ns,
         device_label=parts.label,
         steps=parts.steps,
+        doubt=parts.doubt,
         **rest,
     )
     return _chart(figure, parts_table(parts), "One bar divided into the parts of a step.")
@@ -133,6 +136,14 @@ def comparison_chart(
         rows=tuple((name, *row[1:]) for name, row in zip(names_of, sides, strict=True)),
     )
     return _chart(figure, table, "Two rows of points, a point a step.")
+
+
+def named(chart: StaticFigure, whose: str) -> StaticFigure:
+    """The same chart with a title that says first whose numbers these are."""
+    chart.figure.layout.title.text = f"{names.plain(whose)}: {chart.figure.layout.title.text}"
+    return StaticFigure(
+        figure=chart.figure, table=chart.table, alt=f"{visible(whose)}: {chart.alt}"
+    )
 
 
 def _chart(figure: "go.Figure", table: Table | None, drawn: str) -> StaticFigure:

@@ -7,6 +7,7 @@ from workbench.pages.escape import visible
 from workbench.units import NOT_MEASURED, bytes_text, count_text, share_text, significant, time_text
 
 _TO_NS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
+_PER_SECOND = "_per_s"
 _LONGEST = 300
 
 
@@ -17,6 +18,8 @@ def evidence_rows(evidence: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 def label(name: str) -> str:
     """``wait_us_per_step`` becomes "wait per step": the unit goes with the number."""
+    if str(name).endswith(_PER_SECOND):
+        return visible(str(name)).removesuffix(_PER_SECOND).replace("_", " ")
     words = visible(str(name)).split("_")
     return " ".join(word for word in words if word not in _TO_NS) or visible(str(name))
 
@@ -37,6 +40,8 @@ def value_text(name: str, value: Any) -> str:
 
 
 def _number(name: str, value: float) -> str:
+    if name.endswith(_PER_SECOND):
+        return f"{significant(value)} per s"
     words = name.split("_")
     unit = next((word for word in reversed(words) if word in _TO_NS), None)
     if unit is not None:

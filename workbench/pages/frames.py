@@ -50,7 +50,9 @@ def operators_table(frame: "pd.DataFrame", *, limit: int = LIMIT) -> Table:
     return _from_frame("Operators", ranked, _OPERATORS, limit)
 
 
-def steps_table(step_ns: Times, *, warmup: int, input_ns: Times | None) -> Table:
+def steps_table(
+    step_ns: Times, *, warmup: int, input_ns: Times | None, caption: str = "Step times"
+) -> Table:
     """Step statistics, warm-up left out; the 95th percentile from 20 steps on."""
     steady = np.asarray(step_ns, dtype=np.float64)[warmup:]
     rows: list[tuple[object, ...]] = [("step time", *_statistics(steady))]
@@ -63,7 +65,7 @@ def steps_table(step_ns: Times, *, warmup: int, input_ns: Times | None) -> Table
         *(Column(name=name, kind="time") for name in ("median", "mean", "95 % below", "shortest")),
         Column(name="longest", kind="time"),
     )
-    return Table(caption="Step times", columns=columns, rows=tuple(rows))
+    return Table(caption=caption, columns=columns, rows=tuple(rows))
 
 
 def waits_table(step_ns: Times, input_ns: Times, *, warmup: int = 0, limit: int = LIMIT) -> Table:

@@ -5,9 +5,13 @@ from workbench.figures.palette import category
 from workbench.pages.escape import escape, visible
 from workbench.pages.table import Column, Table
 from workbench.pages.view import Breakdown
-from workbench.units import NOT_MEASURED, share_text, time_text
+from workbench.units import NOT_MEASURED, count_text, share_text, time_text
 
 _BAR = 24
+_DOUBTS = {
+    "times": "not certain: this profile fails its own checks",
+    "causes": "causes of idle are not certain: this profile fails its own checks",
+}
 
 
 def parts_html(breakdown: Breakdown) -> str:
@@ -75,7 +79,7 @@ def parts_table(breakdown: Breakdown) -> Table:
     )
     columns = (
         Column(name="part"),
-        Column(name="share of the step", kind="share"),
+        Column(name="share of the step" if breakdown.steps else "share", kind="share"),
         Column(name="time per step" if breakdown.steps else "time", kind="time"),
         Column(name="in the window, ns", kind="count"),
     )
@@ -83,11 +87,16 @@ def parts_table(breakdown: Breakdown) -> Table:
 
 
 def _caption(breakdown: Breakdown) -> str:
+    whole = f"window of {time_text(breakdown.total_ns)}"
     if breakdown.steps:
-        return f"{breakdown.label}, a step of {time_text(breakdown.total_ns / breakdown.steps)}"
-    return f"{breakdown.label}, window of {time_text(breakdown.total_ns)}"
+        whole += f", {count_text(breakdown.steps)} step{'s' * (breakdown.steps != 1)}"
+    return f"{breakdown.label}: {whole}, under the profiler"
 
 
 def _missing(breakdown: Breakdown) -> str:
+    """What these parts do not tell: what a failed check leaves open, and what was not measured."""
     names = [category(name).label for name, ns in breakdown.parts_ns.items() if ns is None]
-    return f"{NOT_MEASURED}: {', '.join(names)}" if names else ""
+    said = [_DOUBTS[breakdown.doubt]] if breakdown.doubt else []
+    if names:
+        said.append(f"{NOT_MEASURED}: {', '.join(names)}")
+    return " · ".join(said)

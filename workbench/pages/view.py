@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from workbench.figures.breakdown import Doubt
 from workbench.findings.finding import Finding
 from workbench.pages.table import Table
 
@@ -18,6 +19,8 @@ class Breakdown:
     total_ns: int
     steps: int | None = None
     """Steps in the window; times are then shown per step."""
+    doubt: Doubt | None = None
+    """What a failed check of the trace leaves open."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,47 +10,54 @@ from workbench.pages.charts import (
     breakdown_chart,
     idle_chart,
     kernels_chart,
+    named,
     operators_chart,
     steps_chart,
     waits_chart,
 )
+from workbench.run.summary import not_idle_because
+from workbench.run.view import breakdowns, device_label, doubt, rank_label
 
 if TYPE_CHECKING:
     from workbench.pages.static import StaticFigure
+    from workbench.run.rank import RankAnalysis
     from workbench.run.run import Run
 
 
-def chart(run: Run, name: str, device: int | None) -> StaticFigure:
+def chart(run: Run, name: str, rank: RankAnalysis, device: int | None) -> StaticFigure:
     """The chart of that name; an unknown name or device lists the known ones."""
+    drawn = _of_rank(run, name, rank, device)
+    return named(drawn, rank_label(rank)) if len(run.ranks) > 1 else drawn
+
+
+def _of_rank(run: Run, name: str, rank: RankAnalysis, device: int | None) -> StaticFigure:
     if name not in _CHARTS and name not in _DEVICE_CHARTS:
         known = ", ".join((*_DEVICE_CHARTS, *_CHARTS))
         raise RunError(f"no figure is called {name!r}; there are {known}.")
-    if device is not None and device not in run.devices:
-        known = ", ".join(map(str, run.devices)) or "none"
+    devices = tuple(rank.device_time)
+    if device is not None and device not in devices:
+        known = ", ".join(map(str, devices)) or "none"
         raise RunError(f"no work was recorded on device {device}; recorded devices: {known}.")
     if name in _CHARTS:
-        return _CHARTS[name](run)
-    first = run.devices[0] if run.devices else None
-    return _DEVICE_CHARTS[name](run, first if device is None else device)
+        return _CHARTS[name](run, rank)
+    first = devices[0] if devices else None
+    return _DEVICE_CHARTS[name](rank, first if device is None else device)
 
 
-def _breakdown(run: Run, device: int | None) -> StaticFigure:
-    from workbench.run.view import breakdowns
-
-    parts = breakdowns(run.ranks[0])
+def _breakdown(rank: RankAnalysis, device: int | None) -> StaticFigure:
+    parts = breakdowns(rank)
     if device is None:
         return breakdown_chart(parts[0] if parts else None)
-    at = list(run.ranks[0].device_time).index(device)
-    return breakdown_chart(parts[at])
+    return breakdown_chart(parts[list(rank.device_time).index(device)])
 
 
-def _steps(run: Run) -> StaticFigure:
+def _steps(run: Run, rank: RankAnalysis) -> StaticFigure:
     timings = None if run.record is None else run.record.timings
     if timings is not None:
         return steps_chart(
             timings.step_ns, warmup=timings.warmup, input_ns=timings.input_ns or None
         )
-    steps = run.ranks[0].steps
+    steps = rank.steps
     if steps is None or not len(steps.time_ns):
         return steps_chart(None)
     return steps_chart(
@@ -58,19 +65,17 @@ def _steps(run: Run) -> StaticFigure:
     )
 
 
-def _kernels(run: Run) -> StaticFigure:
-    return kernels_chart(run.ranks[0].kernels)
+def _kernels(_: Run, rank: RankAnalysis) -> StaticFigure:
+    return kernels_chart(rank.kernels)
 
 
-def _operators(run: Run) -> StaticFigure:
-    return operators_chart(run.ranks[0].operators)
+def _operators(_: Run, rank: RankAnalysis) -> StaticFigure:
+    return operators_chart(rank.operators)
 
 
-def _idle(run: Run, device: int | None) -> StaticFigure:
+def _idle(rank: RankAnalysis, device: int | None) -> StaticFigure:
     from workbench.analysis.causes import CAUSES
-    from workbench.run.view import device_label
 
-    rank = run.ranks[0]
     if device is not None:
         idle = rank.idle[device]
         return idle_chart(
@@ -82,8 +87,8 @@ def _idle(run: Run, device: int | None) -> StaticFigure:
             window_ns=idle.range.length,
             window_start=idle.range.start,
             device_label=device_label(rank, device),
+            doubt=doubt(rank),
         )
-    reason = run.summary.not_measured.get("idle", "no device work was recorded")
     return idle_chart(
         None,
         None,
@@ -92,22 +97,21 @@ def _idle(run: Run, device: int | None) -> StaticFigure:
         by_cause={},
         window_ns=0,
         device_label="the device",
-        reason=f"{reason}.",
+        reason=f"{not_idle_because(rank)}.",
     )
 
 
-def _input(run: Run) -> StaticFigure:
+def _input(run: Run, rank: RankAnalysis) -> StaticFigure:
     timings = None if run.record is None else run.record.timings
     if timings is not None and timings.input_ns:
         return waits_chart(timings.step_ns, timings.input_ns, warmup=timings.warmup)
-    return _traced_waits(run)
+    return _traced_waits(rank)
 
 
-def _traced_waits(run: Run) -> StaticFigure:
+def _traced_waits(rank: RankAnalysis) -> StaticFigure:
     """Waits of a trace from elsewhere: summed over each host step."""
     import numpy as np
 
-    rank = run.ranks[0]
     steps, wait = rank.steps, rank.input_wait
     if steps is None or wait is None:
         return waits_chart(None, None)
@@ -125,11 +129,11 @@ def _traced_waits(run: Run) -> StaticFigure:
     )
 
 
-_DEVICE_CHARTS: dict[str, Callable[[Run, int | None], StaticFigure]] = {
+_DEVICE_CHARTS: dict[str, Callable[[RankAnalysis, int | None], StaticFigure]] = {
     "breakdown": _breakdown,
     "idle": _idle,
 }
-_CHARTS: dict[str, Callable[[Run], StaticFigure]] = {
+_CHARTS: dict[str, Callable[[Run, RankAnalysis], StaticFigure]] = {
     "steps": _steps,
     "kernels": _kernels,
     "operators": _operators,

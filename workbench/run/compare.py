@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from workbench.errors import RunError
 from workbench.statistics.change import Change
@@ -29,13 +29,19 @@ class Difference:
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """The verdict on two Runs; ``change.ratio`` is the second's step time over the first's."""
+    """The verdict on two Runs; ``change.ratio`` is the second's time over the first's.
+
+    Where the steps hold different numbers of samples, the times compared are those of a sample:
+    a larger batch takes longer and is not slower for it.
+    """
 
     first: str
     second: str
     change: Change
-    first_step_ns: tuple[int, ...]
-    second_step_ns: tuple[int, ...]
+    per: Literal["step", "sample"]
+    first_ns: tuple[float, ...]
+    """What was compared: times of a step, or of a sample, in nanoseconds."""
+    second_ns: tuple[float, ...]
     differences: tuple[Difference, ...]
 
     @property
@@ -56,11 +62,12 @@ class Comparison:
             "high": change.high,
             "noise_floor": change.noise_floor,
             "smallest_effect": change.smallest_effect,
+            "per": self.per,
             "median_us": {
-                "first": _median_us(self.first_step_ns),
-                "second": _median_us(self.second_step_ns),
+                "first": _median_us(self.first_ns),
+                "second": _median_us(self.second_ns),
             },
-            "steps": {"first": len(self.first_step_ns), "second": len(self.second_step_ns)},
+            "steps": {"first": len(self.first_ns), "second": len(self.second_ns)},
             "differences": [
                 {"where": d.where, "name": d.name, "first": d.first, "second": d.second}
                 for d in self.differences
@@ -75,14 +82,14 @@ class Comparison:
             return f"≈ cannot tell: {change.reason}" if change.reason else "≈ cannot tell."
         if change.verdict == "cannot_tell":
             return (
-                f"≈ cannot tell: {self.second} takes {share_text(change.ratio)} of the step "
-                f"time of {self.first} ({share_text(change.low)}–{share_text(change.high)})"
+                f"≈ cannot tell: a {self.per} of {self.second} takes {share_text(change.ratio)} "
+                f"of the time of one of {self.first} ({share_text(change.low)}–{share_text(change.high)})"
                 + _floor(change)
             )
         mark = "▲" if change.verdict == "faster" else "▼"
         return (
             f"{mark} {self.second} is {change.verdict} than {self.first}: "
-            f"{_amount(change)} of the step time" + _floor(change)
+            f"{_amount(change)} time a {self.per}" + _floor(change)
         )
 
     def figure(self) -> StaticFigure:
@@ -90,10 +97,11 @@ class Comparison:
         from workbench.pages.charts import comparison_chart
 
         return comparison_chart(
-            self.first_step_ns,
-            self.second_step_ns,
+            self.first_ns,
+            self.second_ns,
             self.change,
             names_of=(self.first, self.second),
+            per=self.per,
         )
 
     def __repr__(self) -> str:
@@ -104,9 +112,9 @@ class Comparison:
 
     def rows(self) -> list[tuple[str, str, str]]:
         """Label and both values, as text, of what was compared."""
-        a, b = self.first_step_ns, self.second_step_ns
+        a, b = self.first_ns, self.second_ns
         return [
-            ("median step", time_text(_median_ns(a)), time_text(_median_ns(b))),
+            (f"median {self.per}", time_text(_median_ns(a)), time_text(_median_ns(b))),
             ("steps measured", str(len(a)), str(len(b))),
         ]
 
@@ -124,7 +132,7 @@ def compare(first: Run, second: Run) -> Comparison:
     from workbench.run.facts import steady_blocks
     from workbench.statistics.change import compare_steps
 
-    blocks = []
+    blocks: list[list[list[float]]] = []
     for run in (first, second):
         timings = None if run.record is None else run.record.timings
         if timings is None or not timings.step_ns:
@@ -132,16 +140,31 @@ def compare(first: Run, second: Run) -> Comparison:
                 f"{run.name!r} has no step times measured without the profiler, so it cannot be "
                 "compared: profiled times are not real step times. Record it with wb.profile."
             )
-        blocks.append(steady_blocks(timings))
+        blocks.append([[float(ns) for ns in block] for block in steady_blocks(timings)])
+    samples = _samples(first, second)
+    if samples is not None:
+        blocks = [_per_sample(side, n) for side, n in zip(blocks, samples, strict=True)]
     sides = [tuple(ns for block in side for ns in block) for side in blocks]
     return Comparison(
         first=first.name,
         second=second.name,
         change=compare_steps(*blocks),
-        first_step_ns=sides[0],
-        second_step_ns=sides[1],
+        per="step" if samples is None else "sample",
+        first_ns=sides[0],
+        second_ns=sides[1],
         differences=differences(first, second),
     )
+
+
+def _samples(first: Run, second: Run) -> tuple[float, float] | None:
+    """Samples of a step of each Run, where both are known and differ."""
+    sizes = [None if run.record is None else run.record.samples_per_step for run in (first, second)]
+    a, b = sizes
+    return (a, b) if a and b and a != b else None
+
+
+def _per_sample(blocks: list[list[float]], samples: float) -> list[list[float]]:
+    return [[ns / samples for ns in block] for block in blocks]
 
 
 def differences(first: Run, second: Run) -> tuple[Difference, ...]:
@@ -182,12 +205,12 @@ def _floor(change: Change) -> str:
     return f"; identical steps differ by {share_text(change.noise_floor)} within one measurement."
 
 
-def _median_ns(values: tuple[int, ...]) -> float | None:
+def _median_ns(values: tuple[float, ...]) -> float | None:
     import statistics
 
     return float(statistics.median(values)) if values else None
 
 
-def _median_us(values: tuple[int, ...]) -> float | None:
+def _median_us(values: tuple[float, ...]) -> float | None:
     median = _median_ns(values)
     return None if median is None else median / 1000

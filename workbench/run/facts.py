@@ -39,9 +39,30 @@ def _devices(rank: RankAnalysis) -> tuple[DeviceFacts, ...]:
             idle_by_cause=rank.idle[index].by_cause,
             exposed_communication_ns=time.exposed_communication,
             exposed_memory_ns=time.exposed_memory,
+            steady_input_ns=_steady_input_ns(rank, index),
         )
         for index, time in rank.device_time.items()
     )
+
+
+def _steady_input_ns(rank: RankAnalysis, device: int) -> int | None:
+    """Idle time for input that ends in the steps with a step time, warm-up left out.
+
+    The window begins inside its first step when nothing was recorded before it, so the window
+    divided by its steps is less than a step.
+    """
+    import numpy as np
+
+    from workbench.analysis.causes import CAUSE_CODE
+
+    steps, idle = rank.steps, rank.idle[device]
+    if steps is None or idle.by_cause["input"] is None:
+        return None
+    first = len(steps.numbers) - len(steps.time_ns) + steps.warmup
+    pieces = idle.pieces
+    waits = pieces.cause == CAUSE_CODE["input"]
+    waits &= np.isin(pieces.step, steps.numbers[first:])
+    return int((pieces.end - pieces.start)[waits].sum())
 
 
 def _recorded(record: RunRecord | None) -> dict[str, Any]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.trace.table import Trace
+from workbench.trace.table import Trace, Violation
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,11 +39,15 @@ class RankAnalysis:
         rank: int | None,
         read: Callable[[], Trace],
         alone: bool = False,
+        on_cpu: bool = False,
+        job: Sequence[Violation] = (),
     ) -> None:
         self.source = source
         self._rank = rank
         self._read = read
         self._alone = alone
+        self._on_cpu = on_cpu
+        self._job = tuple(job)
 
     @cached_property
     def trace(self) -> Trace:
@@ -72,14 +77,15 @@ class RankAnalysis:
 
     @cached_property
     def trust(self) -> Trust:
-        """What this trace can and cannot carry."""
+        """What this trace can and cannot carry; what its job lacks makes no number of it wrong."""
         from workbench.analysis.trust import check_trust
 
-        return check_trust(self.trace, self.launches, self.steps)
+        found = check_trust(self.trace, self.launches, self.steps, on_cpu=self._on_cpu)
+        return replace(found, violations=(*found.violations, *self._job))
 
     def voids(self, what: str) -> bool:
         """Whether a violation makes the named numbers void."""
-        return any(what in violation.voids for violation in self.trust.violations)
+        return self.trust.voids(what)
 
     @cached_property
     def device_indices(self) -> tuple[int, ...]:
@@ -194,10 +200,13 @@ class RankAnalysis:
         return kernel_table(self.trace, self.window) if self.device_indices else None
 
     @cached_property
-    def operators(self) -> pd.DataFrame:
-        """Framework operators by name in the window."""
+    def operators(self) -> pd.DataFrame | None:
+        """Framework operators by name in the window; ``None`` when none was recorded at all."""
+        from workbench.analysis.causes import operator_rows
         from workbench.analysis.operators import operator_table
 
+        if not operator_rows(self.trace).any():
+            return None
         return operator_table(self.trace, self.launches, self.host_window)
 
     @cached_property
@@ -227,12 +236,16 @@ def rank_of(
     *,
     rank: int | None = None,
     alone: bool = False,
+    on_cpu: bool = False,
+    job: Sequence[Violation] = (),
     watch: Callable[[Path], Watch] = unwatched,
 ) -> RankAnalysis:
     """The analyses of one trace file, read when first needed.
 
     ``alone`` marks the only trace of a Run of ours: its name says rank 0 also where no job with
-    ranks ran. ``watch`` is entered while the file is read; what it gives is told the bytes read.
+    ranks ran. ``on_cpu`` says that its loop ran on the CPU, ``job`` what is wrong with the files of
+    all ranks together. ``watch`` is entered while the file is read; what it gives is told the bytes
+    read.
     """
 
     def read() -> Trace:
@@ -241,4 +254,4 @@ def rank_of(
         with watch(path) as progress:
             return open_trace(path, progress=progress)
 
-    return RankAnalysis(source=path.name, rank=rank, read=read, alone=alone)
+    return RankAnalysis(source=path.name, rank=rank, read=read, alone=alone, on_cpu=on_cpu, job=job)

@@ -119,14 +119,17 @@ class Run:
         """The devices of the first rank that have a window to break down."""
         return tuple(self._first.device_time)
 
-    def figure(self, name: FigureName, *, device: int | None = None) -> StaticFigure:
+    def figure(
+        self, name: FigureName, *, rank: int | None = None, device: int | None = None
+    ) -> StaticFigure:
         """One of the charts: breakdown, steps, kernels, operators, idle, input.
 
-        Breakdown and idle are of one device, the first when none is named; the others of all.
+        A chart is of one rank, the first when none is named; where there are several, its title
+        says which. Breakdown and idle are of one device, the first when none is named.
         """
         from workbench.run.charts import chart
 
-        return chart(self, name, device)
+        return chart(self, name, self.rank(rank), device)
 
     def part(self, name: PartName) -> Section:
         """One part of what a Run shows of itself: verdict, findings, parts, details, measured."""
@@ -160,13 +163,17 @@ class Run:
         """
         from workbench.run.perfetto import open_perfetto
 
-        if rank is None:
-            return open_perfetto(self.traces[0])
-        for one, trace in zip(self.ranks, self.traces, strict=True):
-            if one.rank == rank:
-                return open_perfetto(trace)
-        known = ", ".join(str(one.rank) for one in self.ranks)
-        raise RunError(f"{self.name!r} has no rank {rank}: it has {known}.")
+        return open_perfetto(self.traces[self.ranks.index(self.rank(rank))])
+
+    def rank(self, number: int | None = None) -> RankAnalysis:
+        """The answers for one rank, the first when none is named."""
+        if number is None:
+            return self._first
+        for one in self.ranks:
+            if one.rank == number:
+                return one
+        known = ", ".join("?" if one.rank is None else str(one.rank) for one in self.ranks)
+        raise RunError(f"{self.name!r} has no rank {number}: it has {known}.")
 
     def delete(self) -> None:
         """Delete the Run's folder; a Run over a trace from elsewhere is refused."""
@@ -191,9 +198,10 @@ class Run:
             return None
         if len(self.ranks) == 1:
             return answers[0][1]
-        for rank, table in answers:
-            table.insert(0, "rank", -1 if rank.rank is None else rank.rank)
-        return pd.concat([table for _, table in answers], ignore_index=True)
+        table = pd.concat([table for _, table in answers], ignore_index=True)
+        whose = [rank.rank for rank, own in answers for _ in range(len(own))]
+        table.insert(0, "rank", pd.Series(whose, dtype="Int64"))
+        return table
 
     def __repr__(self) -> str:
         from workbench.pages.run import run_text

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from workbench.errors import RunError, TraceError
-from workbench.run.rank import RankAnalysis, Watch, rank_of, unwatched
+from workbench.run.rank import Watch, rank_of, unwatched
 from workbench.run.run import Run
+
+if TYPE_CHECKING:
+    from workbench.store.record import RunRecord
+    from workbench.trace.ranks import RankFiles
 
 
 def open_run(path: str | Path, *, watch: Callable[[Path], Watch] = unwatched) -> Run:
@@ -32,6 +37,23 @@ def open_run(path: str | Path, *, watch: Callable[[Path], Watch] = unwatched) ->
     return Run(name=path.name, ranks=[analysis], traces=[path])
 
 
+def open_runs(
+    paths: Sequence[Path], *, watch: Callable[[Path], Watch] = unwatched
+) -> Iterator[tuple[Path, Callable[[], Run]]]:
+    """For each Run among the paths, its first path and what opens it.
+
+    Traces that are the ranks of one job are one Run; every other path is one by itself.
+    """
+    from workbench.trace.ranks import ranks_of_one_job
+
+    job = ranks_of_one_job(paths)
+    if job is not None:
+        yield paths[0], partial(_job, job, paths[0].absolute().parent.name, watch)
+        return
+    for path in paths:
+        yield path, partial(open_run, path, watch=watch)
+
+
 def load(folder: str | Path, *, watch: Callable[[Path], Watch] = unwatched) -> Run:
     """The Run that a folder holds."""
     from workbench.store.folder import read_record
@@ -49,7 +71,10 @@ def load(folder: str | Path, *, watch: Callable[[Path], Watch] = unwatched) -> R
         raise RunError(f"{folder} names no trace in its run.json: record again.")
     return Run(
         name=record.name,
-        ranks=[rank_of(trace, alone=len(traces) == 1, watch=watch) for trace in traces],
+        ranks=[
+            rank_of(trace, alone=len(traces) == 1, on_cpu=_on_cpu(record), watch=watch)
+            for trace in traces
+        ],
         record=record,
         folder=folder,
         traces=traces,
@@ -59,11 +84,22 @@ def load(folder: str | Path, *, watch: Callable[[Path], Watch] = unwatched) -> R
 def _folder_of_ranks(folder: Path, watch: Callable[[Path], Watch]) -> Run:
     from workbench.trace import find_ranks
 
-    found = find_ranks(folder)
-    ranks: list[RankAnalysis] = [
-        rank_of(file.path, rank=file.rank, watch=watch) for file in found
-    ]
-    return Run(name=folder.name, ranks=ranks, traces=[file.path for file in found])
+    return _job(find_ranks(folder), folder.resolve().name, watch)
+
+
+def _job(files: RankFiles, name: str, watch: Callable[[Path], Watch]) -> Run:
+    """One Run over the traces of a job, with what is wrong with them together."""
+    told = files.violations
+    return Run(
+        name=name,
+        ranks=[rank_of(file.path, rank=file.rank, job=told, watch=watch) for file in files],
+        traces=[file.path for file in files],
+        notes=[violation.message for violation in told],
+    )
+
+
+def _on_cpu(record: RunRecord) -> bool:
+    return str(record.effective.get("device") or "").partition(":")[0] == "cpu"
 
 
 class Runs:

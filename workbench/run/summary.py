@@ -48,23 +48,31 @@ def summarise(run: Run) -> Summary:
 
 
 def not_measured(run: Run) -> dict[str, str]:
-    """Why a table of the Run is ``None``."""
-    reasons = {}
-    first = run.ranks[0]
-    if not first.device_indices:
-        reasons["kernels"] = reasons["idle"] = (
-            "a device is present but none of its work was recorded"
-            if first.voids("devices")
-            else "the trace holds no device work (CPU only)"
-        )
-    if first.steps is None:
+    """Why a table of the Run is ``None``: no rank has it."""
+    ranks, reasons = run.ranks, {}
+    if not any(rank.device_indices for rank in ranks):
+        reasons["kernels"] = not_idle_because(ranks[0])
+    if not any(rank.idle for rank in ranks):
+        reasons["idle"] = not_idle_because(ranks[0])
+    if all(rank.operators is None for rank in ranks):
+        reasons["operators"] = "the trace holds no operator of the framework: record CPU activity"
+    if all(rank.steps is None for rank in ranks):
         reasons["steps"] = "the trace marks no steps: call profiler.step(), or use wb.profile"
-    if first.input_wait is None:
+    if all(rank.input_wait is None for rank in ranks):
         reasons["input"] = "the trace holds no record of a data loader"
-    if first.memory is None:
+    if all(rank.memory is None for rank in ranks):
         reasons["memory"] = "memory was not recorded: use Record(memory=True)"
     reasons["communication"] = "this version does not analyse collectives yet"
     return reasons
+
+
+def not_idle_because(rank: RankAnalysis) -> str:
+    """Why nothing is known about the idle time of a rank's devices."""
+    if rank.device_indices:
+        return "no device work was launched in a complete step"
+    if rank.voids("devices"):
+        return "a device is present but none of its work was recorded"
+    return "the trace holds no device work (CPU only)"
 
 
 def summary_document(
@@ -172,7 +180,7 @@ def _device(rank: RankAnalysis, index: int) -> dict[str, Any]:
     recorded, in_window = rank.recorded_time.get(index), rank.device_time.get(index)
     return {
         "index": index,
-        "type": device.type if device else _type_of_others(rank),
+        "type": device.type if device else None,
         "name": (device.name or None) if device else None,
         "arch": (device.arch or None) if device else None,
         "memory_bytes": device.memory_bytes if device else None,
@@ -190,10 +198,6 @@ def _device(rank: RankAnalysis, index: int) -> dict[str, Any]:
 def device_of(rank: RankAnalysis, index: int) -> Device | None:
     """The header's description of a device, if the file has one."""
     return next((d for d in rank.trace.devices if d.index == index), None)
-
-
-def _type_of_others(rank: RankAnalysis) -> str:
-    return rank.trace.devices[0].type if rank.trace.devices else "cuda"
 
 
 def _window(rank: RankAnalysis, index: int, time: DeviceTime) -> dict[str, Any]:
@@ -289,7 +293,9 @@ def _kernels(table: pd.DataFrame | None) -> list[dict[str, Any]] | None:
     ]
 
 
-def _operators(table: pd.DataFrame) -> list[dict[str, Any]]:
+def _operators(table: pd.DataFrame | None) -> list[dict[str, Any]] | None:
+    if table is None:
+        return None
     return [
         {
             "name": row.name,

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import statistics
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from workbench.figures.breakdown import headline, is_host
 from workbench.pages.frames import kernels_table, operators_table, steps_table
 from workbench.pages.table import Column, Table
 from workbench.pages.view import Breakdown, RunView
@@ -13,37 +14,75 @@ from workbench.run.summary import device_breakdown, device_of
 from workbench.units import count_text, share_text, significant, time_text
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from workbench.figures.breakdown import Doubt
+    from workbench.findings import Finding
     from workbench.run.run import Run
     from workbench.store.record import RunRecord
 
+Number = TypeVar("Number", int, float)
+
+MOST_RANKS = 8
+"""Of so many ranks a page shows where the time goes; its table of devices holds all."""
+
 
 def view(run: Run) -> RunView:
-    """The page of a Run; with several ranks, the first one's times stand for all."""
-    first = run.ranks[0]
+    """The page of a Run: of every rank where the parts go, of all ranks together the tables."""
+    shown = run.ranks[:MOST_RANKS]
     return RunView(
         title=run.name,
         verdict=verdict(run),
         findings=run.findings,
-        breakdowns=breakdowns(first),
-        tables=_tables(run, first),
+        breakdowns=tuple(each for rank in shown for each in breakdowns(rank, whose(run, rank))),
+        tables=_tables(run),
         measured=_measured(run),
-        trust=tuple(v.message for rank in run.ranks for v in rank.trust.violations),
+        trust=_untrusted(run),
         not_measured=run.summary.not_measured,
     )
 
 
 def verdict(run: Run) -> str:
-    """The Run in one sentence: what limits it, or that nothing was found."""
-    found = [f for f in run.findings if f.code[:3] != "WB9"]
-    step = _step_sentence(run)
+    """The Run in one sentence: what limits it, or why nobody can tell."""
+    found = limiting(run)
+    step = step_sentence(run)
     if found:
-        return f"{found[0].title} {step}".strip()
-    ok = all(rank.trust.ok for rank in run.ranks)
-    said = "No bottleneck was found by the rules of this version."
-    return f"{said} {step}".strip() if ok else f"Cannot tell what limits this program. {step}"
+        title = found[0].title
+        if len(run.ranks) > 1 and found[0].rank is not None:
+            title = f"Rank {found[0].rank}: {title}"
+        return f"{title} {step}".strip()
+    if not all(rank.trust.ok for rank in run.ranks):
+        said = "Cannot tell what limits this program: its profile fails its own checks."
+    else:
+        said = _where_it_goes(run) or (
+            "Cannot tell what limits this program: nothing of a training step was recorded."
+        )
+    return f"{said} {step}".strip()
 
 
-def _step_sentence(run: Run) -> str:
+def limiting(run: Run) -> list[Finding]:
+    """The findings about the program, worst first; those about the measurement left out."""
+    return [finding for finding in run.findings if not finding.code.startswith("WB9")]
+
+
+def _where_it_goes(run: Run) -> str | None:
+    """The largest part in words; that no rule fires is no proof that nothing can be gained."""
+    rank = run.ranks[0]
+    parts = breakdowns(rank, whose(run, rank))
+    if not parts or parts[0].total_ns <= 0:
+        return None
+    measured = {name: ns for name, ns in parts[0].parts_ns.items() if ns is not None}
+    if not any(measured.values()):
+        return None
+    whole = "step" if parts[0].steps else "window"
+    said = headline(measured, parts[0].total_ns, parts[0].label, whole, parts[0].doubt)
+    if is_host(measured) and len(run.ranks) > 1:
+        said = f"{rank_label(rank)}: {said}"
+    return f"{said[0].upper()}{said[1:]}. No rule of this version has advice on it."
+
+
+def step_sentence(run: Run) -> str:
+    """How long a step takes: of record, else under the profiler and said so; else empty."""
     timings = None if run.record is None else run.record.timings
     if timings is not None and timings.step_ns[timings.warmup :]:
         steady = timings.step_ns[timings.warmup :]
@@ -55,16 +94,35 @@ def _step_sentence(run: Run) -> str:
     return f"Under the profiler a step takes {time_text(middle)}."
 
 
-def breakdowns(rank: RankAnalysis) -> tuple[Breakdown, ...]:
+def rank_label(rank: RankAnalysis) -> str:
+    """A rank as a title names it; by its file where nothing tells its number."""
+    return f"Rank {rank.rank}" if rank.rank is not None else rank.source
+
+
+def whose(run: Run, rank: RankAnalysis) -> str:
+    """What goes before a device's name: the rank where there are several, else nothing."""
+    return f"{rank_label(rank)}, " if len(run.ranks) > 1 else ""
+
+
+def doubt(rank: RankAnalysis) -> Doubt | None:
+    """What the failed checks of a trace leave open about its devices."""
+    lost = any(v.code == "unrecorded_device_work" and v.voids for v in rank.trust.violations)
+    if lost or rank.voids("idle") or rank.voids("devices"):
+        return "times"
+    return "causes" if rank.voids("causes") else None
+
+
+def breakdowns(rank: RankAnalysis, prefix: str = "") -> tuple[Breakdown, ...]:
     """Where the window goes, for every device, or for the loop's thread without one."""
     steps = None if rank.steps is None else len(rank.steps.numbers) or None
     if rank.device_time:
         return tuple(
             Breakdown(
-                label=device_label(rank, index),
-                parts_ns=device_breakdown(time, rank.idle[index]),
+                label=prefix + device_label(rank, index),
+                parts_ns=shown_parts(device_breakdown(time, rank.idle[index])),
                 total_ns=time.range.length,
                 steps=steps,
+                doubt=doubt(rank),
             )
             for index, time in rank.device_time.items()
         )
@@ -72,7 +130,7 @@ def breakdowns(rank: RankAnalysis) -> tuple[Breakdown, ...]:
         return ()
     return (
         Breakdown(
-            label="the loop's thread",
+            label=f"{prefix}the loop's thread",
             parts_ns=rank.host_breakdown,
             total_ns=rank.window.length,
             steps=steps,
@@ -80,37 +138,60 @@ def breakdowns(rank: RankAnalysis) -> tuple[Breakdown, ...]:
     )
 
 
+def shown_parts(parts: Mapping[str, Number | None]) -> dict[str, Number | None]:
+    """The parts as people see them: wait and transfer as one where they were not told apart."""
+    if parts.get("exposed_communication_wait", 0) is not None:
+        return dict(parts)
+    together = {"exposed_communication_transfer": "exposed_communication"}
+    return {
+        together.get(name, name): value
+        for name, value in parts.items()
+        if name != "exposed_communication_wait"
+    }
+
+
 def device_label(rank: RankAnalysis, index: int) -> str:
     """A device as people call it, such as ``GPU 0 (NVIDIA A100-SXM4-40GB)``."""
+    if index < 0:
+        return "device without a number"
     device = device_of(rank, index)
-    label = f"GPU {index}" if device is None or device.type in _GPUS else f"device {index}"
+    label = f"GPU {index}" if device is not None and device.type in _GPUS else f"device {index}"
     return f"{label} ({device.name})" if device is not None and device.name else label
 
 
 _GPUS = ("cuda", "hip", "xpu")
 
 
-def _tables(run: Run, rank: RankAnalysis) -> tuple[Table, ...]:
-    tables = []
-    timings = None if run.record is None else run.record.timings
-    if timings is not None:
-        tables.append(
-            steps_table(timings.step_ns, warmup=timings.warmup, input_ns=timings.input_ns or None)
-        )
-    elif rank.steps is not None:
-        tables.append(steps_table(rank.steps.time_ns, warmup=rank.steps.warmup, input_ns=None))
-    if rank.device_time:
-        tables.append(_devices(rank))
-    if rank.kernels is not None:
-        tables.append(kernels_table(rank.kernels))
-    tables.append(operators_table(rank.operators))
+def _tables(run: Run) -> tuple[Table, ...]:
+    tables = [*_step_tables(run)]
+    if any(rank.device_time for rank in run.ranks):
+        tables.append(_devices(run))
+    if run.kernels is not None:
+        tables.append(kernels_table(run.kernels))
+    if run.operators is not None:
+        tables.append(operators_table(run.operators))
     return tuple(tables)
 
 
-def _devices(rank: RankAnalysis) -> Table:
+def _step_tables(run: Run) -> Iterator[Table]:
+    timings = None if run.record is None else run.record.timings
+    if timings is not None:
+        yield steps_table(timings.step_ns, warmup=timings.warmup, input_ns=timings.input_ns or None)
+        return
+    for rank in run.ranks[:MOST_RANKS]:
+        if rank.steps is not None:
+            yield steps_table(
+                rank.steps.time_ns,
+                warmup=rank.steps.warmup,
+                input_ns=None,
+                caption=f"{whose(run, rank)}step times under the profiler".capitalize(),
+            )
+
+
+def _devices(run: Run) -> Table:
     rows = [
         (
-            device_label(rank, index),
+            whose(run, rank) + device_label(rank, index),
             time.range.length,
             time.busy,
             time.busy / time.range.length if time.range.length else None,
@@ -118,19 +199,42 @@ def _devices(rank: RankAnalysis) -> Table:
             time.exposed_memory,
             time.idle,
         )
+        for rank in run.ranks
         for index, time in rank.device_time.items()
     ]
     names = ("window", "busy", "busy share", "exposed communication", "exposed copies", "idle")
     columns = [Column(name="device", kind="name")]
     columns += [Column(name=n, kind="share" if n == "busy share" else "time") for n in names]
-    return Table(caption="Devices in the window", columns=tuple(columns), rows=tuple(rows))
+    caption = "Devices in the window"
+    if any(doubt(rank) == "times" for rank in run.ranks):
+        caption += ", not certain: a profile fails its own checks"
+    return Table(caption=caption, columns=tuple(columns), rows=tuple(rows))
+
+
+def _untrusted(run: Run) -> tuple[str, ...]:
+    """The failed checks that make numbers void, each with its rank where there are several."""
+    return tuple(
+        f"{whose(run, rank)}{violation.message}"
+        for rank in run.ranks
+        for violation in rank.trust.violations
+        if violation.voids
+    )
 
 
 def _measured(run: Run) -> tuple[tuple[str, str], ...]:
     rows = [("trace", ", ".join(trace.name for trace in run.traces))]
+    if len(run.ranks) > MOST_RANKS:
+        said = f"{len(run.ranks)}; where their time goes is shown for the first {MOST_RANKS}"
+        rows.append(("ranks", said))
     if run.record is not None:
         rows += _recorded(run.record)
     rows += [("note", note) for note in run.notes]
+    rows += [
+        ("note", f"{whose(run, rank)}{violation.message}")
+        for rank in run.ranks
+        for violation in rank.trust.violations
+        if not violation.voids and violation.message not in run.notes
+    ]
     return tuple(rows)
 
 

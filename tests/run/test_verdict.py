@@ -1,0 +1,148 @@
+"""The sentence that opens a page: a verdict only where something was measured and holds."""
+
+from pathlib import Path
+
+import pytest
+
+import workbench as wb
+from tests.kineto import Kineto
+from workbench.errors import RunError
+from workbench.run.run import Run
+from workbench.run.view import verdict, view
+
+
+def opened(trace: Kineto, folder: Path) -> Run:
+    return wb.open(trace.write(folder / "t.json"))
+
+
+def steps_with_kernels(*, kernel_us: float, call_at: float = 10) -> Kineto:
+    """Three steps of 100 µs, each with one launch and one kernel right behind it."""
+    trace = Kineto(gpu=True)
+    for number in range(3):
+        start = 1000 + 100 * number
+        trace.step(number, start, 100)
+        trace.op("aten::mm", start + call_at - 2, 8)
+        trace.launched(
+            "ampere_sgemm_128x64",
+            call=(start + call_at, 4),
+            kernel=(start + call_at + 5, kernel_us),
+            correlation=number + 1,
+        )
+    return trace
+
+
+def test_no_rule_that_fires_is_no_proof_that_nothing_can_be_gained(tmp_path: Path) -> None:
+    """Kernels of 20 µs at 1015, 1115 and 1215: 60 of the 220 µs up to 1235 are work, 160 idle."""
+    said = verdict(opened(steps_with_kernels(kernel_us=20), tmp_path))
+    assert "GPU 0 (NVIDIA A100-SXM4-40GB) waits 73 % of the step" in said
+    assert "No bottleneck" not in said
+
+
+def test_work_that_was_lost_leaves_the_times_open(tmp_path: Path) -> None:
+    """5 of 8 launches have no kernel."""
+    trace = steps_with_kernels(kernel_us=20)
+    for number in range(5):
+        trace.runtime("cudaLaunchKernel", 1040 + 5 * number, 3, correlation=50 + number)
+    run = opened(trace, tmp_path)
+    assert verdict(run).startswith("Cannot tell what limits this program")
+    assert run.figure("breakdown").title.startswith("Cannot tell how busy GPU 0")
+    assert run.figure("idle").title.startswith("Cannot tell how long GPU 0")
+
+
+def test_a_launch_that_took_half_a_second_was_work_that_the_trace_lacks(tmp_path: Path) -> None:
+    """A kernel starts 463 ms after its launch returned: the device was busy, not 98 % idle."""
+    trace = Kineto(gpu=True)
+    trace.launched("first", call=(0, 4), kernel=(10, 100), correlation=1)
+    trace.launched("second", call=(20, 4), kernel=(463_000, 100), correlation=2)
+    run = opened(trace, tmp_path)
+    assert not run.trust.ok
+    for name in ("breakdown", "idle"):
+        assert run.figure(name).title.startswith("Cannot tell how")
+
+
+def test_a_file_without_steps_operators_and_kernels_gets_no_verdict(tmp_path: Path) -> None:
+    trace = Kineto()
+    trace.event("something", "custom", 0, 10)
+    assert verdict(opened(trace, tmp_path)).startswith("Cannot tell what limits this program")
+
+
+def test_a_loop_on_the_cpu_of_a_machine_with_a_gpu_needs_no_kernels(tmp_path: Path) -> None:
+    from workbench.run.rank import rank_of
+
+    trace = Kineto(gpu=True)
+    trace.step(0, 0, 100)
+    trace.op("aten::mm", 10, 80)
+    path = trace.write(tmp_path / "t.json")
+    assert rank_of(path, on_cpu=True).trust.ok
+    assert not rank_of(path).trust.ok
+    trace.runtime("cudaLaunchKernel", 12, 3, correlation=1)
+    assert not rank_of(trace.write(tmp_path / "launched.json"), on_cpu=True).trust.ok
+
+
+def test_wait_and_transfer_are_one_part_where_they_were_not_told_apart(tmp_path: Path) -> None:
+    trace = steps_with_kernels(kernel_us=20)
+    trace.launched("ncclDevKernel_AllReduce", call=(1140, 4), kernel=(1145, 30), correlation=9)
+    shown = dict(view(opened(trace, tmp_path)).breakdowns[0].parts_ns)
+    assert shown["exposed_communication"] == 30_000
+    assert not {"exposed_communication_wait", "exposed_communication_transfer"} & set(shown)
+
+
+def job(folder: Path, *, ranks: tuple[int, ...], world: int, slow: int = 60) -> Run:
+    """Ranks whose kernels take 20 µs, the last one's ``slow``."""
+    for rank in ranks:
+        trace = steps_with_kernels(kernel_us=slow if rank == ranks[-1] else 20)
+        trace.header["distributedInfo"] = {"rank": rank, "world_size": world, "backend": "nccl"}
+        trace.write(folder / f"rank{rank}.json")
+    return wb.open(folder)
+
+
+def test_every_rank_has_its_own_parts_and_charts(tmp_path: Path) -> None:
+    """Windows end with the last kernel: 60 of 220 and 180 of 260 µs are work."""
+    run = job(tmp_path, ranks=(0, 1), world=2)
+    shown = {each.label[:6]: each.parts_ns["compute"] for each in view(run).breakdowns}
+    assert shown == {"Rank 0": 60_000, "Rank 1": 180_000}
+    assert "Rank 1, GPU 0" in repr(run)
+    for name in ("breakdown", "steps", "kernels", "operators", "idle", "input"):
+        assert run.figure(name).title.startswith("Rank 0: ")
+        assert run.figure(name, rank=1).title.startswith("Rank 1: ")
+    with pytest.raises(RunError, match="has no rank 7: it has 0, 1"):
+        run.figure("steps", rank=7)
+
+
+def test_tables_of_all_ranks_leave_those_of_each_as_they_were(tmp_path: Path) -> None:
+    run = job(tmp_path, ranks=(0, 1), world=2)
+    alone = list(run.ranks[0].kernels.columns)
+    assert list(run.kernels["rank"]) == [0, 1]
+    assert list(run.ranks[0].kernels.columns) == alone
+
+
+def test_ranks_without_a_file_are_said_once_and_void_no_number(tmp_path: Path) -> None:
+    run = job(tmp_path, ranks=(1, 2), world=4)
+    assert "2 of 4 ranks have no file (ranks 0, 3)" in run.notes[0]
+    assert repr(run).count("2 of 4 ranks have no file") == 1
+    for rank in run.summary["ranks"]:
+        assert rank["trust"]["ok"]
+        assert [v["code"] for v in rank["trust"]["violations"]] == ["missing_ranks"]
+    assert not run.findings
+
+
+def test_a_rank_that_no_file_tells_is_missing_and_not_minus_one(tmp_path: Path) -> None:
+    for name in ("a.json", "b.json"):
+        steps_with_kernels(kernel_us=20).write(tmp_path / name)
+    run = wb.open(tmp_path)
+    assert run.kernels["rank"].isna().all()
+    assert run.figure("steps").title.startswith("a.json: ")
+
+
+def test_every_table_that_is_none_has_its_reason(tmp_path: Path) -> None:
+    """A device works, but nothing of it was launched in the one whole step."""
+    trace = Kineto(gpu=True)
+    trace.step(0, 0, 100)
+    trace.launched("late", call=(150, 4), kernel=(160, 20), correlation=1)
+    run = opened(trace, tmp_path)
+    missing = run.summary.not_measured
+    for name in ("idle", "operators", "input", "communication"):
+        assert getattr(run, name) is None
+        assert missing[name]
+    assert run.summary["ranks"][0]["operators"] is None
+    assert "kernels" not in missing
