@@ -13,7 +13,7 @@ from tests.trace.formats.nsight_export import call, export, kernel, nvtx, string
 from tests.trace.formats.test_lane_file import FPGA
 from tests.trace.formats.test_rocprofv3 import WHOLE, document
 from tests.trace.formats.test_xplane import gpu_step
-from tests.trace.formats.xspace import space
+from tests.trace.formats.xspace import chunk, space
 from workbench import trace
 from workbench.errors import TraceError
 
@@ -121,6 +121,13 @@ def test_a_length_that_lies_takes_no_memory() -> None:
     data = bytearray(database())
     data[page_count : page_count + 4] = b"\x7f\xff\xff\xff"
     survives(bytes(data))
+
+
+def test_a_profile_of_countless_lines_takes_no_time() -> None:
+    # Each line of two bytes would cost a hundred microseconds: more than 100,000 are refused.
+    plane = chunk(2, "/host:CPU") + chunk(3, b"") * 100_001
+    with pytest.raises(TraceError, match="more than 100,000 lines"):
+        trace.read(chunk(1, plane))
 
 
 def test_a_database_opened_by_path_is_as_safe(tmp_path: Path) -> None:

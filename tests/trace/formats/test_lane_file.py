@@ -105,6 +105,7 @@ HEADER = "lane,kind,name,start,duration"
         (f"{HEADER},bytes\na,memcpy,k,0,1,many", "line 2: the bytes 'many' is no whole number"),
         (f"{HEADER},start_ns\na,kernel,k,0,1,2", "exactly one of the columns start, start_ns"),
         ("lane,kind,name,start\na,kernel,k,0", "exactly one of the columns duration"),
+        ("lane,kind,name\x1dx,start,duration\na,other,k,0,1", "plain text, not JSON"),
         (f"{HEADER},name\na,kernel,k,0,1,2", "line 1: two columns have the same name"),
         (f'{HEADER}\na,kernel,"k,0,1', "line 2: unexpected end of data"),
         (f"{HEADER}\na,kernel,{'k' * 2_000_000},0,1", "longer than 1,048,576 characters"),

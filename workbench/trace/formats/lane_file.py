@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from workbench.errors import TraceError
 from workbench.trace.formats.content import Content
 from workbench.trace.formats.lane_cells import LaneError, Times, cell, number, times_of
-from workbench.trace.formats.lane_lines import Lines, delimiter_of
+from workbench.trace.formats.lane_lines import Lines, delimiter_of, header_line
 from workbench.trace.formats.records import Records
 from workbench.trace.table import DEVICE_WORK, Device, Kind, Trace
 
@@ -53,8 +53,7 @@ class _Batch:
 
 def is_lane_file(head: bytes, _: str) -> bool:
     """Whether a file is CSV with the columns lane, kind and name."""
-    header = _header_in(head)
-    return header is not None and set(_NEEDED) <= set(header)
+    return set(_NEEDED) <= set(_header_in(head))
 
 
 def read_lane_file(content: Content) -> Trace:
@@ -75,15 +74,12 @@ def read_lane_file(content: Content) -> Trace:
     return records.finish()
 
 
-def _header_in(head: bytes) -> list[str] | None:
-    for line in head.decode("utf-8-sig", "replace").splitlines():
-        if line.strip() and not line.startswith("#"):
-            try:
-                row = next(csv.reader([line], delimiter=delimiter_of(head)), [])
-            except csv.Error:
-                return None
-            return [name.strip().lower() for name in row]
-    return None
+def _header_in(head: bytes) -> list[str]:
+    try:
+        row = next(csv.reader([header_line(head)], delimiter=delimiter_of(head)), [])
+    except csv.Error:
+        return []
+    return [name.strip().lower() for name in row]
 
 
 def _read(records: Records, rows: Iterator[list[str]], lines: Lines) -> None:
@@ -92,6 +88,8 @@ def _read(records: Records, rows: Iterator[list[str]], lines: Lines) -> None:
     position = {name: index for index, name in enumerate(header)}
     if len(position) < len(header):
         raise LaneError("two columns have the same name")
+    if not set(_NEEDED) <= set(position):
+        raise LaneError(f"there must be the columns {', '.join(_NEEDED)}")
     times = times_of(position)
     devices: dict[str, int] = {}
     batch = _Batch()

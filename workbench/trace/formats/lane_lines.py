@@ -35,9 +35,12 @@ class Lines:
                 yield line.rstrip("\r") + "\n"
 
 
+def header_line(head: bytes) -> str:
+    """The line that names the columns; empty where there is none."""
+    lines = head.decode("utf-8-sig", "replace").split("\n")
+    return next((line for line in lines if line.strip() and not line.startswith("#")), "")
+
+
 def delimiter_of(head: bytes) -> str:
     """What separates the cells: the one of comma, semicolon and tab that the header has most."""
-    for line in head.decode("utf-8-sig", "replace").splitlines():
-        if line.strip() and not line.startswith("#"):
-            return max(_DELIMITERS, key=line.count)
-    return ","
+    return max(_DELIMITERS, key=header_line(head).count)

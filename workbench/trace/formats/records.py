@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from workbench.errors import TraceError
 from workbench.trace.clean_times import keep_possible
-from workbench.trace.columns import Codes, Column
+from workbench.trace.columns import Column
 from workbench.trace.header import rank_in_name
 from workbench.trace.notes import Notes
 from workbench.trace.stamps import INVALID
@@ -72,14 +72,27 @@ class Launched:
     shared_memory: NDArray[np.int64]
 
 
+class Names(dict[str, int]):
+    """Gives every new name the next number; ``texts`` are the names by number."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.texts: list[str] = []
+
+    def __missing__(self, text: str) -> int:
+        code = self[text] = len(self.texts)
+        self.texts.append(text)
+        return code
+
+
 class Records:
     """Growing columns of durations and instants; names and lanes are coded as they come."""
 
     def __init__(self, source: str) -> None:
         self.source = source
         self.notes = Notes(source)
-        self.names = Codes()
-        self.categories = Codes()
+        self.names = Names()
+        self.categories = Names()
         self.devices: dict[int, Device] = {}
         self._lanes: dict[tuple[str, str], int] = {}
         self._described: list[Lane] = []
@@ -192,8 +205,8 @@ class Records:
         return Trace(
             source=self.source,
             events=Events(**columns | {"ts": columns["ts"] - first}),
-            names=tuple(self.names),
-            categories=tuple(self.categories),
+            names=tuple(self.names.texts),
+            categories=tuple(self.categories.texts),
             shapes=(),
             lanes=tuple(self._described),
             flows=_no_flows(),

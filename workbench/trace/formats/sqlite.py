@@ -16,8 +16,9 @@ from workbench.trace.formats.content import Content
 
 MAGIC = b"SQLite format 3\0"
 TIME_LIMIT_S = 600.0
-_ROWS = 1 << 15
-_LONGEST_VALUE = 1 << 24
+_ROWS = 1 << 13
+_LONGEST_VALUE = 1 << 20
+_LONGEST_TEXT = 1 << 14
 _INSTRUCTIONS = 100_000
 _ALLOWED = (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ)
 _DESCRIBE = "table_xinfo"
@@ -90,7 +91,7 @@ def open_tables(content: Content, *, time_limit_s: float = TIME_LIMIT_S) -> Iter
     connection = _connect(content)
     ends = time.monotonic() + time_limit_s
     try:
-        connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
+        connection.text_factory = lambda raw: raw[:_LONGEST_TEXT].decode("utf-8", "replace")
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST_VALUE)
         connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
         for setting in _SETTINGS:

@@ -14,7 +14,14 @@ from workbench.trace.formats.records import EPOCH_NS, Records
 from workbench.trace.formats.xla_names import device_of_plane
 from workbench.trace.formats.xplane_device import Runs, add_device_plane
 from workbench.trace.formats.xplane_host import HostWaiting, add_host_plane, settle
-from workbench.trace.formats.xplane_messages import Plane, Span, plane_name, planes, read_plane
+from workbench.trace.formats.xplane_messages import (
+    LINE_LIMIT,
+    Plane,
+    Span,
+    plane_name,
+    planes,
+    read_plane,
+)
 from workbench.trace.table import Trace
 
 _REPLACED = "\ufffd".encode()
@@ -48,10 +55,12 @@ def read_xplane(content: Content) -> Trace:
     waiting, runs, seen = HostWaiting(), Runs(), Counter[str]()
     started: int | None = None
     damage: list[WireError] = []
+    lines = 0
     for span in _planes(data, records, damage):
         try:
             plane = read_plane(data, span)
             seen[plane.name] += 1
+            lines = _counted(lines, plane, span)
             started = _start(plane) if started is None else started
             _add(records, data, plane, waiting, runs, again=seen[plane.name] - 1)
         except WireError as error:
@@ -64,6 +73,13 @@ def read_xplane(content: Content) -> Trace:
         )
     settle(records, waiting, runs)
     return records.finish(base_ns=started)
+
+
+def _counted(lines: int, plane: Plane, span: Span) -> int:
+    lines += len(plane.lines)
+    if lines > LINE_LIMIT:
+        raise WireError(span.start, f"there are more than {LINE_LIMIT:,} lines")
+    return lines
 
 
 def _planes(data: Bytes, records: Records, damage: list[WireError]) -> Iterator[Span]:

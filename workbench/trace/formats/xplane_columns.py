@@ -10,11 +10,6 @@ from workbench.trace.formats.records import Records, stamps
 from workbench.trace.formats.xplane_messages import Line, Plane, read_events
 from workbench.trace.stamps import INVALID
 
-TOLD_BY_EVENTS = frozenset(
-    ("correlation_id", "run_id", "step_num", "device_ordinal", "hlo_op", "tf_op")
-)
-"""The statistics of events that are looked at; all others are passed over."""
-
 _LARGEST = 2**39
 _PS_PER_NS = 1000
 
@@ -37,14 +32,13 @@ def event_columns(records: Records, data: Bytes, plane: Plane, line: Line) -> Ev
     Raises:
         WireError: The line is damaged.
     """
-    wanted = frozenset(code for code, name in plane.stat_names.items() if name in TOLD_BY_EVENTS)
     code_of: dict[int, int] = {}
     names: list[int] = []
     begin: list[int] = []
     end: list[int] = []
     correlation: list[int] = []
     others: dict[int, dict[str, Any]] = {}
-    for name, offset, length, told in read_events(data, line, plane.stat_names, wanted):
+    for name, offset, length, told in read_events(data, line, plane.stat_names, plane.told):
         code = code_of.get(name)
         if code is None:
             shown = plane.event_names.get(name) or f"event {name}"

@@ -79,7 +79,7 @@ def _described(plane: Plane, kind: str, index: int) -> Device:
 def _work_kinds(records: Records, events: EventColumns, *, nested: bool) -> NDArray[np.uint8]:
     """Kernel, copy or set by name; an operation that holds another one is an annotation."""
     used, index = np.unique(events.name, return_inverse=True)
-    names = list(records.names)
+    names = records.names.texts
     kinds = np.array([work_kind(names[code]) for code in used.tolist()], np.uint8)[index]
     if nested:
         kinds[holding(events.ts, events.dur)] = Kind.DEVICE_ANNOTATION

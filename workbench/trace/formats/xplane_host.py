@@ -81,7 +81,7 @@ def _kinds(
     records: Records, name: NDArray[np.int64], operation: NDArray[np.bool_]
 ) -> NDArray[np.uint8]:
     used, index = np.unique(name * 2 + operation, return_inverse=True)
-    names = list(records.names)
+    names = records.names.texts
     kinds = [host_kind(names[code // 2], bool(code % 2)) for code in used.tolist()]
     return np.array(kinds, np.uint8)[index]
 
@@ -108,13 +108,15 @@ def settle(records: Records, waiting: HostWaiting, runs: Runs) -> None:
 
 
 def _add_launches(records: Records, found: list[Waiting], runs: Runs) -> None:
-    names = list(records.names)
+    names = records.names.texts
+    first_of_run: dict[int, int] = {}
+    for (run, _), code in runs.items():
+        first_of_run.setdefault(run, code)
     launched: set[int] = set()
     for record in sorted(found):
         correlation = runs.get((record.number, record.device), -1)
         if correlation < 0 and record.device < 0:
-            others = [code for (run, _), code in runs.items() if run == record.number]
-            correlation = min(others, default=-1)
+            correlation = first_of_run.get(record.number, -1)
         first = correlation >= 0 and correlation not in launched
         launched.add(correlation)
         records.add(

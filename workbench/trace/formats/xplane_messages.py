@@ -6,6 +6,7 @@ and two tables that give events and statistics their names, a line holds events.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from workbench.trace.formats.content import Bytes
@@ -17,6 +18,14 @@ _EVENT_NAME, _EVENT_OFFSET, _EVENT_LENGTH, _EVENT_STAT = 1, 2, 3, 4
 _STAT_NAME, _STAT_DOUBLE, _STAT_UINT, _STAT_INT, _STAT_TEXT, _STAT_REFERENCE = 1, 2, 3, 4, 5, 7
 _NAME, _SHOWN_NAME = 2, 4
 _LONG = 0x80
+TOLD_BY_EVENTS = frozenset(
+    ("correlation_id", "run_id", "step_num", "device_ordinal", "hlo_op", "tf_op")
+)
+"""The statistics of events that are looked at; all others are passed over."""
+
+LINE_LIMIT = 100_000
+_NAME_LIMIT = 2_000_000
+"""Far above any real profile: what claims more is made to exhaust memory or time."""
 
 
 class Span(NamedTuple):
@@ -47,6 +56,11 @@ class Plane:
     stat_names: dict[int, str] = field(default_factory=dict)
     stats: dict[str, Any] = field(default_factory=dict)
 
+    @cached_property
+    def told(self) -> frozenset[int]:
+        """Numbers of the statistics of events that are looked at."""
+        return frozenset(code for code, name in self.stat_names.items() if name in TOLD_BY_EVENTS)
+
 
 @dataclass(kw_only=True)
 class Line:
@@ -64,8 +78,12 @@ def planes(data: Bytes, end: int) -> Iterator[Span]:
     Raises:
         WireError: From some byte on this is no XSpace.
     """
+    found = 0
     for number, wire, start, stop in fields(data, 0, end):
         if number == PLANE and wire == BYTES:
+            found += 1
+            if found > LINE_LIMIT:
+                raise WireError(start, f"there are more than {LINE_LIMIT:,} planes")
             yield Span(start, stop)
 
 
@@ -78,13 +96,17 @@ def read_plane(data: Bytes, span: Span) -> Plane:
             continue
         if number == PLANE_NAME:
             plane.name = text(data, start, end)
-        elif number == PLANE_LINE:
-            plane.lines.append(Span(start, end))
-        elif number == PLANE_STAT:
-            stats.append(Span(start, end))
+        elif number in (PLANE_LINE, PLANE_STAT):
+            found = plane.lines if number == PLANE_LINE else stats
+            found.append(Span(start, end))
+            if len(found) > LINE_LIMIT:
+                raise WireError(start, f"there are more than {LINE_LIMIT:,} lines")
         elif number in (PLANE_EVENT_NAMES, PLANE_STAT_NAMES):
             key, name = _named(data, Span(start, end))
-            (plane.event_names if number == PLANE_EVENT_NAMES else plane.stat_names)[key] = name
+            table = plane.event_names if number == PLANE_EVENT_NAMES else plane.stat_names
+            table[key] = name
+            if len(table) > _NAME_LIMIT:
+                raise WireError(start, f"there are more than {_NAME_LIMIT:,} names")
     for stat in stats:
         name, value = read_stat(data, stat, plane.stat_names)
         plane.stats[name] = value
