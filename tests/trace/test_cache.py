@@ -3,6 +3,8 @@
 import json
 import multiprocessing
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -350,3 +352,17 @@ def test_answers_from_a_mapped_trace_are_the_same(traces_root: Path) -> None:
         assert is_mapped(second.trace)
         assert first.summary.to_json() == second.summary.to_json()
         assert repr(second)
+
+
+def test_a_mapped_open_imports_nothing_heavy(trace: Path) -> None:
+    """Pandas would take longer to import than a large trace to map."""
+    open_trace(trace)
+    code = (
+        "import sys\nfrom workbench.trace import cache\ncache.LEAST_WORTH_BYTES = 0\n"
+        f"found = cache.open_trace({str(trace)!r})\n"
+        "print(found.events.ts.flags.writeable, 'pandas' in sys.modules, "
+        "'pyarrow.compute' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert done.stdout.split() == ["False"] * 3

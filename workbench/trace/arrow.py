@@ -176,13 +176,20 @@ def _numbers(values: NDArray[Any]) -> pa.Array:
 
 
 def _view(column: pa.Array) -> NDArray[Any]:
+    """The numbers of a column, where they are; Arrow's own way would import pandas first."""
     import pyarrow as pa
 
     if pa.types.is_fixed_size_list(column.type):
-        flat: NDArray[Any] = column.flatten().to_numpy(zero_copy_only=True)
-        return flat.reshape(-1, column.type.list_size)
-    values: NDArray[Any] = column.to_numpy(zero_copy_only=True)
-    return values
+        size = column.type.list_size
+        flat = column.values.slice(column.offset * size, len(column) * size)
+        return _view(flat).reshape(-1, size)
+    if column.null_count:
+        raise WrongCacheError("missing values")
+    dtype = np.dtype(column.type.to_pandas_dtype())
+    data = column.buffers()[1]
+    if data is None:
+        return np.empty(0, dtype)
+    return np.frombuffer(data, dtype, len(column), column.offset * dtype.itemsize)
 
 
 def _strings(texts: tuple[str, ...]) -> pa.Array:

