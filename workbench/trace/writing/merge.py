@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.trace.table import Lane, Trace
+from workbench.trace.writing.devices import described_devices
 from workbench.trace.writing.records import processes_of_devices
 
 _IDS = ("correlation", "external_id", "sequence", "python_id", "python_module")
@@ -102,7 +103,7 @@ class _OneFile:
         return np.asarray(ids.reshape(-1) + shift, np.int64)
 
     def _devices(self, trace: Trace) -> dict[int, int]:
-        listed = trace.header.get("deviceProperties")
+        listed = {**described_devices(trace), **trace.header}.get("deviceProperties")
         told = {
             entry["id"]: entry
             for entry in (listed if isinstance(listed, list) else [])

@@ -10,6 +10,7 @@ from workbench.errors import TraceError
 from workbench.trace.header import base_time
 from workbench.trace.table import Trace
 from workbench.trace.writing.cut import cut
+from workbench.trace.writing.devices import described_devices
 from workbench.trace.writing.merge import merge
 from workbench.trace.writing.records import Records
 from workbench.trace.writing.whole_file import whole_file
@@ -60,7 +61,7 @@ def write_trace(
     if (start_ns, end_ns, steps) != (None, None, None):
         trace = cut(trace, start_ns=start_ns, end_ns=end_ns, steps=steps)
     base, offset = _origin(trace)
-    header = dict(trace.header)
+    header = {**described_devices(trace), **trace.header}
     header.pop("baseTimeNanoseconds", None)
     if base is not None:
         header["baseTimeNanoseconds"] = base
