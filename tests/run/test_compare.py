@@ -66,6 +66,7 @@ def test_the_same_program_twice_is_cannot_tell(tmp_path: Path) -> None:
     first = wb.open(measured(tmp_path, "a", step_ms=100, noise=0.05))
     second = wb.open(measured(tmp_path, "b", step_ms=100, noise=0.05))
     assert first.compare(second).verdict == "cannot_tell"
+    assert "differ by themselves" in first.compare(second).to_json()["reason"]
     assert "cannot tell" in repr(first.compare(second))
 
 

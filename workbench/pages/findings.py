@@ -11,7 +11,7 @@ from workbench.units import significant, time_text
 FIRST = 3
 """How many are shown before the rest is folded away."""
 
-NONE = "No finding: nothing in what was measured crosses a threshold."
+NONE = "No finding: none of the rules of this version fires on what was measured."
 
 _SEVERITY = {"critical": "■ critical", "warning": "◆ warning", "info": "○ note"}
 _VERDICT = {"cannot_tell": "≈ cannot tell", "no": "✓ ruled out"}

@@ -57,6 +57,7 @@ class Comparison:
             "first": self.first,
             "second": self.second,
             "verdict": change.verdict,
+            "reason": change.reason,
             "ratio": change.ratio,
             "low": change.low,
             "high": change.high,
