@@ -83,8 +83,9 @@ class Comparison:
             return f"≈ cannot tell: {change.reason}" if change.reason else "≈ cannot tell."
         if change.verdict == "cannot_tell":
             return (
-                f"≈ cannot tell: a {self.per} of {self.second} takes {share_text(change.ratio)} "
-                f"of the time of one of {self.first} ({share_text(change.low)}–{share_text(change.high)})"
+                f"≈ cannot tell: a {self.per} of {self.second} takes {share_text(change.ratio)} of "
+                f"the time of one of {self.first} "
+                f"({share_text(change.low)}–{share_text(change.high)})"
                 + _floor(change)
             )
         mark = "▲" if change.verdict == "faster" else "▼"
