@@ -46,8 +46,8 @@ class ChangeLike(Protocol):
 
 
 def comparison(
-    a_ns: Sequence[int] | NDArray[np.int64] | None,
-    b_ns: Sequence[int] | NDArray[np.int64] | None,
+    a_ns: Sequence[float] | NDArray[np.int64] | None,
+    b_ns: Sequence[float] | NDArray[np.int64] | None,
     change: ChangeLike | None,
     *,
     names_of: tuple[str, str] = ("before", "after"),

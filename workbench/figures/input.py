@@ -18,8 +18,8 @@ MOST_BARS = 200
 
 
 def input_waits(
-    step_ns: Sequence[int] | NDArray[np.int64] | None,
-    input_ns: Sequence[int] | NDArray[np.int64] | None,
+    step_ns: Sequence[float] | NDArray[np.int64] | None,
+    input_ns: Sequence[float] | NDArray[np.int64] | None,
     *,
     warmup: int = 0,
     measured: str = "without the profiler",

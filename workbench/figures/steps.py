@@ -21,10 +21,10 @@ P95_NEEDS = 20
 
 
 def step_times(
-    step_ns: Sequence[int] | NDArray[np.int64] | None,
+    step_ns: Sequence[float] | NDArray[np.int64] | None,
     *,
     warmup: int = 0,
-    input_ns: Sequence[int] | NDArray[np.int64] | None = None,
+    input_ns: Sequence[float] | NDArray[np.int64] | None = None,
     measured: str = "without the profiler",
     reason: str = "no step time was recorded; profile the loop, or mark its steps.",
 ) -> "go.Figure":

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 LIMIT = 30
 
-Times = Sequence[int] | NDArray[np.int64]
+Times = Sequence[float] | NDArray[np.int64]
 """Nanoseconds, a value a step."""
 
 _KERNELS: tuple[tuple[str, str, Kind], ...] = (

@@ -85,8 +85,7 @@ class Comparison:
             return (
                 f"≈ cannot tell: a {self.per} of {self.second} takes {share_text(change.ratio)} of "
                 f"the time of one of {self.first} "
-                f"({share_text(change.low)}–{share_text(change.high)})"
-                + _floor(change)
+                f"({share_text(change.low)}–{share_text(change.high)})" + _floor(change)
             )
         mark = "▲" if change.verdict == "faster" else "▼"
         return (
