@@ -1,7 +1,7 @@
 """Two runs side by side: their step times, and the verdict in words."""
 
 from collections.abc import Sequence
-from typing import Any, Literal, Protocol, TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
