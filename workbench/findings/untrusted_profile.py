@@ -25,7 +25,11 @@ def untrusted_profile(facts: Facts) -> Finding | None:
         code=CODE,
         title="This profile fails its own checks"
         + (f": {worst.message}" if worst is not None else "")
-        + (f" Not to be trusted: {', '.join(void)}." if void else ""),
+        + (
+            f" Not to be trusted: {', '.join(name.replace('_', ' ') for name in void)}."
+            if void
+            else ""
+        ),
         verdict="yes",
         severity="warning",
         evidence={
