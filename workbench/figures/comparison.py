@@ -100,7 +100,8 @@ def headline(change: ChangeLike, names_of: tuple[str, str], per: str = "step") -
     ends = sorted((1 - change.low, 1 - change.high))
     if change.verdict == "cannot_tell":
         low, high = (_signed(-end) for end in reversed(ends))
-        return f"{mark} cannot tell: the time of a {per} of {names_of[1]} may have changed by {low} to {high}"
+        what = f"the time of a {per} of {names_of[1]}"
+        return f"{mark} cannot tell: {what} may have changed by {low} to {high}"
     low, high = (share_text(e).removesuffix(" %") for e in sorted(abs(end) for end in ends))
     less = "less" if change.verdict == "faster" else "more"
     return (
