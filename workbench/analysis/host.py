@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from workbench.analysis.input_wait import input_rows, is_input
-from workbench.analysis.intervals import Spans, clip, intersect, subtract, total, union
+from workbench.analysis.intervals import EMPTY, Spans, clip, intersect, subtract, total, union
 from workbench.analysis.steps import STEP_NAME
 from workbench.trace.table import Kind, Trace
 
@@ -63,19 +63,24 @@ def host_breakdown(trace: Trace, range: Range, steps: Steps | None) -> dict[str,
     ``None`` marks what the trace cannot hold: ``input`` without any loader record, ``host_python``
     without stack records.
     """
-    lane = loop_lane(trace, steps)
-    left = Spans(np.array([range.start]), np.array([range.end]))
-    parts: dict[str, int | None] = dict.fromkeys(PARTS, 0)
-    for name, spans in _claims(trace, lane).items():
-        claimed = intersect(left, clip(spans, range.start, range.end))
-        left = subtract(left, claimed)
-        parts[name] = total(claimed)
-    parts["host_other"] = total(left)
+    claimed = claimed_spans(trace, range, steps)
+    parts: dict[str, int | None] = {name: total(claimed[name]) for name in PARTS}
     if not len(input_rows(trace)):
         parts["input"] = None
     if not len(trace.events.rows(Kind.PYTHON)):
         parts["host_python"] = None
     return parts
+
+
+def claimed_spans(trace: Trace, range: Range, steps: Steps | None) -> dict[str, Spans]:  # noqa: A002
+    """The stretches of the range that each part takes; together they are the range."""
+    left = Spans(np.array([range.start]), np.array([range.end]))
+    claimed = dict.fromkeys(PARTS, EMPTY)
+    for name, spans in _claims(trace, loop_lane(trace, steps)).items():
+        claimed[name] = intersect(left, clip(spans, range.start, range.end))
+        left = subtract(left, claimed[name])
+    claimed["host_other"] = left
+    return claimed
 
 
 def _claims(trace: Trace, lane: int | None) -> dict[str, Spans]:
