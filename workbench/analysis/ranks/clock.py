@@ -1,0 +1,155 @@
+"""One clock for all ranks: each trace's base time, corrected by collectives that end together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workbench.analysis.ranks.matching import Matched
+from workbench.analysis.ranks.part import RankPart
+from workbench.trace.table import Violation
+
+LARGEST_RESIDUAL_NS = 1_000_000
+"""Beyond it times of different ranks are not compared (as for host and device)."""
+SKEW_SHOWN_NS = 1_000_000_000
+"""Base times of one job that differ by more than a second are clocks that nobody set."""
+
+_TOGETHER = frozenset({"all_reduce", "all_gather", "reduce_scatter", "all_to_all", "barrier"})
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Clock:
+    """What to add to each rank's times; ``None`` for a rank that nothing ties to the others."""
+
+    add_ns: tuple[int | None, ...]
+    """From a trace's own zero (on its host's clock) to the common clock."""
+    correction_ns: tuple[int | None, ...]
+    """The part of it that is no base time: how far the rank's clock was off."""
+    residual_ns: int | None
+    """95 % of matched ends lie closer together than this, after correction."""
+
+    @property
+    def aligned(self) -> bool:
+        """Whether times of all ranks can be compared."""
+        return (
+            None not in self.add_ns
+            and self.residual_ns is not None
+            and self.residual_ns <= LARGEST_RESIDUAL_NS
+        )
+
+
+def common_clock(parts: Sequence[RankPart], matched: Matched) -> Clock:
+    """Put all ranks on the clock of the first one that shares a collective."""
+    apart = _differences(parts, matched)
+    start = min((pair[0] for pair in apart), default=0)
+    base = [part.base_ns or 0 for part in parts]
+    known: dict[int, int] = {start: 0} if apart else {}
+    waiting = list(known)
+    while waiting:
+        one = waiting.pop(0)
+        for a, b in apart:
+            if a == one and b not in known:
+                known[b] = known[one] + int(np.median(apart[a, b]))
+                waiting.append(b)
+    rest = [
+        np.abs(differences + known[a] - known[b])
+        for (a, b), differences in apart.items()
+        if a < b and a in known and b in known
+    ]
+    residual = int(np.percentile(np.concatenate(rest), 95)) if rest else None
+    positions = range(len(parts))
+    return Clock(
+        add_ns=tuple(known[p] + base[p] - base[start] if p in known else None for p in positions),
+        correction_ns=tuple(known.get(p) for p in positions),
+        residual_ns=residual,
+    )
+
+
+def clock_violations(parts: Sequence[RankPart], clock: Clock) -> tuple[Violation, ...]:
+    """What stands against comparing times of different ranks."""
+    loose = [_name(part, i) for i, part in enumerate(parts) if clock.add_ns[i] is None]
+    if loose:
+        return (
+            Violation(
+                code="clock_bases",
+                message=(
+                    f"No collective ties the clock of rank {_listed(loose)} to the others: times "
+                    "of different ranks are not compared. Record the same steps on all ranks."
+                ),
+                count=len(loose),
+                voids=("rank_times",),
+            ),
+        )
+    if clock.residual_ns is not None and clock.residual_ns > LARGEST_RESIDUAL_NS:
+        return (
+            Violation(
+                code="clock_bases",
+                message=(
+                    "Matched collectives end up to "
+                    f"{clock.residual_ns / 1e6:.1f} ms apart after the clocks were corrected: "
+                    "times of different ranks are not compared. Record the same steps on all ranks."
+                ),
+                voids=("rank_times",),
+            ),
+        )
+    off = [
+        (_name(part, i), correction)
+        for i, part in enumerate(parts)
+        if part.base_ns is not None
+        and (correction := clock.correction_ns[i]) is not None
+        and abs(correction) > SKEW_SHOWN_NS
+    ]
+    if not off:
+        return ()
+    shown = ", ".join(f"rank {name} by {ns / 1e9:.2f} s" for name, ns in off)
+    return (
+        Violation(
+            code="clock_bases",
+            message=(
+                f"Unaligned clocks: {shown}. Matched collectives correct them to within "
+                f"{(clock.residual_ns or 0) / 1e3:.1f} us; times from outside the traces do not "
+                "fit. Synchronise the clocks of the machines."
+            ),
+            count=len(off),
+        ),
+    )
+
+
+def _differences(
+    parts: Sequence[RankPart], matched: Matched
+) -> dict[tuple[int, int], NDArray[np.int64]]:
+    """For pairs of ranks, how much later each matched end shows on the first one's clock.
+
+    An uneven all-to-all ends at different times on its ranks: it counts only where two ranks have
+    nothing better in common.
+    """
+    sure: dict[tuple[int, int], list[int]] = {}
+    rough: dict[tuple[int, int], list[int]] = {}
+    for members in matched.members:
+        ends, found = {}, sure
+        for position, call in members.items():
+            collectives = parts[position].collectives
+            assert collectives is not None
+            told = collectives.calls[call]
+            if told.kind in _TOGETHER:
+                clock = int(collectives.end[call] + collectives.clock[call])
+                ends[position] = clock + (parts[position].base_ns or 0)
+            if told.split != "minimum":
+                found = rough
+        first = min(ends, default=None)
+        for other, end in ends.items():
+            if first is not None and other != first:
+                found.setdefault((first, other), []).append(ends[first] - end)
+                found.setdefault((other, first), []).append(end - ends[first])
+    return {pair: np.array(values, np.int64) for pair, values in (rough | sure).items()}
+
+
+def _name(part: RankPart, position: int) -> str:
+    return str(position if part.rank is None else part.rank)
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names[:8]) + (", …" if len(names) > 8 else "")

@@ -1,0 +1,125 @@
+"""Which rank the others wait for: the one that itself waits least, and the phase it is late in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workbench.analysis.ranks.matching import Matched
+from workbench.analysis.ranks.part import RankPart
+
+LEAST_DEFICIT = 0.05
+"""Share of the step time by which a straggler waits less than the median rank."""
+
+PHASES: Mapping[str, tuple[str, ...]] = {
+    "host": ("host_operators", "host_python", "host_other", "launch"),
+    "copies": ("exposed_memory",),
+}
+"""Parts of the breakdown that are one phase together; every other part is a phase of its own."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Waits:
+    """How long each rank waited for others in the collectives that all windows hold."""
+
+    wait_ns: tuple[int | None, ...]
+    """By position; ``None`` for a rank that matched nobody."""
+    steps: int | None
+    """Steps in the windows; ``None`` without marked steps."""
+    step_ns: float | None
+    """Median step time; the window's length without marked steps."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Straggler:
+    """A rank that the others wait for."""
+
+    position: int
+    rank: int | None
+    wait_deficit_ns_per_step: float
+    share_of_step: float
+    phase: str | None
+    """Where it spends more than the others: input, host, compute, …; ``None`` if nowhere."""
+    excess_ns_per_step: float | None
+    """How much more."""
+
+
+def waits(
+    parts: Sequence[RankPart], matched: Matched, transfers: Sequence[NDArray[np.int64]]
+) -> Waits:
+    """Sum what every rank waits, over collectives that lie in the windows of all their ranks."""
+    summed: dict[int, int] = {}
+    for members in matched.members:
+        if all(_inside(parts[p], call) and transfers[p][call] >= 0 for p, call in members.items()):
+            for position, call in members.items():
+                found = parts[position].collectives
+                assert found is not None
+                length = int(found.end[call] - found.start[call])
+                waited = length - int(transfers[position][call])
+                summed[position] = summed.get(position, 0) + waited
+    counts = [part.steps for part in parts if part.steps]
+    times = [part.step_ns for part in parts if part.step_ns]
+    return Waits(
+        wait_ns=tuple(summed.get(position) for position in range(len(parts))),
+        steps=min(counts) if len(counts) == len(parts) else None,
+        step_ns=median(times) if times else None,
+    )
+
+
+def straggler(parts: Sequence[RankPart], waited: Waits) -> Straggler | None:
+    """The rank whose summed wait is smallest, if clearly below the median; ``None`` without."""
+    known = {p: ns for p, ns in enumerate(waited.wait_ns) if ns is not None}
+    if len(known) < 2 or not waited.step_ns:
+        return None
+    position = min(known, key=lambda p: (known[p], p))
+    steps = waited.steps or 1
+    deficit = (median(known.values()) - known[position]) / steps
+    share = deficit / waited.step_ns
+    if share <= LEAST_DEFICIT:
+        return None
+    phase, excess = _late_phase(parts, position)
+    return Straggler(
+        position=position,
+        rank=parts[position].rank,
+        wait_deficit_ns_per_step=deficit,
+        share_of_step=share,
+        phase=phase,
+        excess_ns_per_step=excess,
+    )
+
+
+def phases_per_step(part: RankPart) -> dict[str, float]:
+    """Nanoseconds a step of every phase that was measured."""
+    steps = part.steps or 1
+    owner = {name: phase for phase, names in PHASES.items() for name in names}
+    found: dict[str, float] = {}
+    for name, ns in part.phases.items():
+        if ns is not None:
+            phase = owner.get(name, name)
+            found[phase] = found.get(phase, 0.0) + ns / steps
+    return found
+
+
+def _inside(part: RankPart, call: int) -> bool:
+    found = part.collectives
+    assert found is not None
+    window = part.windows.get(int(found.device[call]))
+    return (
+        window is not None and found.start[call] >= window.start and found.end[call] <= window.end
+    )
+
+
+def _late_phase(parts: Sequence[RankPart], position: int) -> tuple[str | None, float | None]:
+    own = phases_per_step(parts[position])
+    others = [phases_per_step(part) for p, part in enumerate(parts) if p != position]
+    excess = {
+        phase: ns - median(each.get(phase, 0.0) for each in others) for phase, ns in own.items()
+    }
+    phase = max(excess, key=lambda each: excess[each], default=None)
+    if phase is None or excess[phase] <= 0:
+        return None, None
+    return phase, excess[phase]
