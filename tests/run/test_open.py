@@ -83,10 +83,12 @@ def test_tables_that_were_not_measured_are_none_with_a_reason(tmp_path: Path) ->
     trace = Kineto()
     trace.op("aten::mm", 10, 5)
     run = wb.open(trace.write(tmp_path / "cpu.json"))
-    for name in ("kernels", "idle", "steps", "input", "memory", "communication"):
+    for name in ("kernels", "idle", "steps", "input", "memory"):
         assert getattr(run, name) is None
         assert run.summary.not_measured[name]
     assert run.operators is not None
+    assert run.communication is not None
+    assert run.communication.empty, "operators were recorded, and no collective among them"
 
 
 def test_a_run_shows_itself_as_html_and_as_text(tmp_path: Path) -> None:

@@ -2,17 +2,40 @@
 
 from collections.abc import Callable
 
-from workbench.findings.finding import SEVERITIES, DeviceFacts, Facts, Finding
+from workbench.findings.exposed_communication import exposed_communication
+from workbench.findings.finding import (
+    SEVERITIES,
+    CommunicationFacts,
+    DeviceFacts,
+    Facts,
+    Finding,
+    StragglerFacts,
+)
 from workbench.findings.input_bound import input_bound
 from workbench.findings.noisy_machine import noisy_machine
+from workbench.findings.straggler import straggler
 from workbench.findings.untrusted_profile import untrusted_profile
 
 Rule = Callable[[Facts], Finding | None]
 
-RULES: tuple[Rule, ...] = (untrusted_profile, noisy_machine, input_bound)
+RULES: tuple[Rule, ...] = (
+    untrusted_profile,
+    noisy_machine,
+    input_bound,
+    exposed_communication,
+    straggler,
+)
 """Every rule, in the order in which findings of equal weight are listed."""
 
-__all__ = ["RULES", "DeviceFacts", "Facts", "Finding", "diagnose"]
+__all__ = [
+    "RULES",
+    "CommunicationFacts",
+    "DeviceFacts",
+    "Facts",
+    "Finding",
+    "StragglerFacts",
+    "diagnose",
+]
 
 
 def diagnose(facts: Facts) -> tuple[Finding, ...]:

@@ -68,6 +68,38 @@ class DeviceFacts:
 
 
 @dataclass(frozen=True, kw_only=True)
+class CommunicationFacts:
+    """Communication in the window of one device, or of the loop's thread without one."""
+
+    device: int | None
+    window_ns: int
+    exposed_wait_ns: int | None
+    """Waiting for late ranks; ``None`` when no other rank was seen."""
+    exposed_transfer_ns: int
+    calls: int
+    exposed_calls: int
+    """Calls of which some part is exposed."""
+    largest: str | None = None
+    """The collective with the most exposed time."""
+    largest_exposed_ns: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class StragglerFacts:
+    """This rank is the one that the others wait for."""
+
+    wait_deficit_ns_per_step: float
+    """How much less it waits than the median rank."""
+    step_ns: float
+    """Median step time of all ranks, under the profiler."""
+    ranks: int
+    steps: int | None
+    phase: str | None
+    excess_ns_per_step: float | None
+    """How much longer than the others it takes in that phase."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Facts:
     """Everything that a rule may look at, for one rank; what was not measured is ``None``.
 
@@ -86,6 +118,9 @@ class Facts:
     trace_steps: int | None = None
     devices: tuple[DeviceFacts, ...] = ()
     host_breakdown_ns: Mapping[str, int | None] | None = None
+    communication: tuple[CommunicationFacts, ...] = ()
+    straggler: StragglerFacts | None = None
+    """``None`` for every rank but the straggler."""
     trust_ok: bool = True
     violations: tuple[Any, ...] = ()
     """``trace.table.Violation`` records."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from workbench.findings import DeviceFacts, Facts
+from workbench.findings import CommunicationFacts, DeviceFacts, Facts, StragglerFacts
 from workbench.run.rank import RankAnalysis
 from workbench.store.record import RunRecord, Timings
 
@@ -23,6 +23,8 @@ def gather(rank: RankAnalysis, record: RunRecord | None) -> Facts:
         trace_steps=None if steps is None else len(steps.numbers),
         devices=() if rank.voids("devices") else _devices(rank),
         host_breakdown_ns=rank.host_breakdown,
+        communication=_communication(rank),
+        straggler=_straggler(rank),
         trust_ok=rank.trust.ok,
         violations=rank.trust.violations,
         **_recorded(record),
@@ -63,6 +65,56 @@ def _steady_input_ns(rank: RankAnalysis, device: int) -> int | None:
     waits = pieces.cause == CAUSE_CODE["input"]
     waits &= np.isin(pieces.step, steps.numbers[first:])
     return int((pieces.end - pieces.start)[waits].sum())
+
+
+def _communication(rank: RankAnalysis) -> tuple[CommunicationFacts, ...]:
+    from workbench.analysis.collectives import HOST
+    from workbench.analysis.communication import exposed_calls
+
+    found = rank.collectives
+    if found is None or not len(found):
+        return ()
+    made = []
+    for device, window in rank.collective_windows.items():
+        if window is None:
+            continue
+        exposed = rank.exposed_communication(device)
+        by_call = exposed_calls(found, device, window)
+        kinds: dict[str, int] = {}
+        for call, ns in by_call.items():
+            kind = found.calls[call].kind
+            kinds[kind] = kinds.get(kind, 0) + ns
+        largest = max(kinds, key=lambda kind: kinds[kind], default=None)
+        made.append(
+            CommunicationFacts(
+                device=None if device == HOST else device,
+                window_ns=window.length,
+                exposed_wait_ns=exposed.wait,
+                exposed_transfer_ns=exposed.transfer,
+                calls=len(by_call),
+                exposed_calls=sum(ns > 0 for ns in by_call.values()),
+                largest=largest,
+                largest_exposed_ns=0 if largest is None else kinds[largest],
+            )
+        )
+    return tuple(made)
+
+
+def _straggler(rank: RankAnalysis) -> StragglerFacts | None:
+    job = rank.job
+    found = None if job is None else job.straggler
+    if job is None or found is None or job.waits.step_ns is None:
+        return None
+    if job.parts[found.position] is not rank.part:
+        return None
+    return StragglerFacts(
+        wait_deficit_ns_per_step=found.wait_deficit_ns_per_step,
+        step_ns=job.waits.step_ns,
+        ranks=sum(ns is not None for ns in job.waits.wait_ns),
+        steps=job.waits.steps,
+        phase=found.phase,
+        excess_ns_per_step=found.excess_ns_per_step,
+    )
 
 
 def _recorded(record: RunRecord | None) -> dict[str, Any]:

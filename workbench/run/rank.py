@@ -12,8 +12,12 @@ from typing import TYPE_CHECKING
 from workbench.trace.table import Trace, Violation
 
 if TYPE_CHECKING:
+    import numpy as np
     import pandas as pd
+    from numpy.typing import NDArray
 
+    from workbench.analysis.collectives import Collectives
+    from workbench.analysis.communication import ExposedCommunication
     from workbench.analysis.device_time import DeviceTime
     from workbench.analysis.evidence import Evidence
     from workbench.analysis.idle import Idle
@@ -22,8 +26,10 @@ if TYPE_CHECKING:
     from workbench.analysis.memory import MemorySummary
     from workbench.analysis.queue import LaunchStatistics
     from workbench.analysis.ranges import Range
+    from workbench.analysis.ranks.part import RankPart
     from workbench.analysis.steps import Steps
     from workbench.analysis.trust import Trust
+    from workbench.run.job import Job
 
 Watch = AbstractContextManager[Callable[[int], None] | None]
 """Entered while a trace is read; gives what is told the number of bytes of text so far."""
@@ -48,13 +54,20 @@ class RankAnalysis:
         self._alone = alone
         self._on_cpu = on_cpu
         self._job = tuple(job)
+        self.job: Job | None = None
+        """The other ranks of the same Run; ``None`` for one rank alone."""
+
+    def release(self) -> None:
+        """Drop the trace and what is as large; asked again, the trace is read again."""
+        for name in ("trace", "launches", "_idle_evidence"):
+            self.__dict__.pop(name, None)
 
     @cached_property
     def trace(self) -> Trace:
         """The event table."""
         return self._read()
 
-    @property
+    @cached_property
     def rank(self) -> int | None:
         """The rank as the file says it, else as its name does; a process alone has none."""
         if self._alone and self.trace.world_size in (None, 1):
@@ -76,16 +89,21 @@ class RankAnalysis:
         return find_steps(self.trace, self.launches)
 
     @cached_property
-    def trust(self) -> Trust:
-        """What this trace can and cannot carry; what its job lacks makes no number of it wrong."""
+    def own_trust(self) -> Trust:
+        """The trace for itself; what its job lacks makes no number of it wrong."""
         from workbench.analysis.trust import check_trust
 
         found = check_trust(self.trace, self.launches, self.steps, on_cpu=self._on_cpu)
         return replace(found, violations=(*found.violations, *self._job))
 
+    @property
+    def trust(self) -> Trust:
+        """The same, and what is wrong with the clocks of several ranks, which voids none of it."""
+        return self.own_trust if self.job is None else self.job.trust_of(self)
+
     def voids(self, what: str) -> bool:
-        """Whether a violation makes the named numbers void."""
-        return self.trust.voids(what)
+        """Whether a violation makes the named numbers of this trace void."""
+        return any(what in violation.voids for violation in self.own_trust.violations)
 
     @cached_property
     def device_indices(self) -> tuple[int, ...]:
@@ -191,6 +209,94 @@ class RankAnalysis:
         if self.input_wait is None or self.host_breakdown is None:
             return None
         return self.host_breakdown.get("input")
+
+    @cached_property
+    def collectives(self) -> Collectives | None:
+        """Every collective; ``None`` when the trace cannot tell whether there were any."""
+        from workbench.analysis.collectives import find_collectives
+
+        if self.voids("devices"):
+            return None
+        return find_collectives(self.trace, self.launches, self.steps, self.window)
+
+    @property
+    def _transfer(self) -> NDArray[np.int64] | None:
+        return None if self.job is None else self.job.transfer_of(self)
+
+    @property
+    def collective_windows(self) -> dict[int, Range | None]:
+        """The windows that collectives are given for: of every device, or of the host."""
+        from workbench.analysis.collectives import HOST
+
+        return self.windows if self.device_indices else {HOST: self.window}
+
+    @property
+    def communication(self) -> pd.DataFrame | None:
+        """Collectives in the window by kind and group, wait and transfer told by all ranks."""
+        from workbench.analysis.communication import communication_table
+
+        windows = self.collective_windows
+        if self.collectives is None or not any(windows.values()):
+            return None
+        return communication_table(self.collectives, windows, self._transfer)
+
+    def exposed_communication(self, device: int) -> ExposedCommunication:
+        """The exposed communication of one device in its window, in its two parts."""
+        from workbench.analysis.communication import ExposedCommunication, exposed_communication
+
+        window = self.collective_windows[device]
+        if self.collectives is None or window is None:
+            whole = self.device_time[device].exposed_communication
+            return ExposedCommunication(wait=None, transfer=whole)
+        return exposed_communication(self.collectives, device, window, self._transfer)
+
+    def breakdown(self, device: int) -> dict[str, int | None]:
+        """Parts of a device's window in nanoseconds that sum to it exactly."""
+        exposed = self.exposed_communication(device)
+        time = self.device_time[device]
+        return {
+            "compute": time.compute,
+            "exposed_communication_wait": exposed.wait,
+            "exposed_communication_transfer": exposed.transfer,
+            "exposed_memory": time.exposed_memory,
+            **self.idle[device].by_cause,
+        }
+
+    @cached_property
+    def part(self) -> RankPart:
+        """What a comparison with other ranks needs of this one."""
+        import numpy as np
+
+        from workbench.analysis.ranks.part import RankPart
+
+        steps = self.steps
+        times = np.empty(0) if steps is None else steps.time_ns[steps.warmup :]
+        window = None if self.window is None else float(self.window.length)
+        counted = len(steps) if steps is not None and len(steps) else None
+        spread = None if window is None else window / (counted or 1)
+        return RankPart(
+            rank=self.rank,
+            collectives=self.collectives,
+            base_ns=self.trace.base_ns,
+            windows=self.collective_windows,
+            steps=counted,
+            step_ns=float(np.median(times)) if len(times) else spread,
+            phases=self._phases(),
+        )
+
+    def _phases(self) -> dict[str, int | None]:
+        """The breakdown without communication, of the first device or of the host."""
+        if not self.device_time:
+            parts = dict(self.host_breakdown or {})
+            parts.pop("communication", None)
+            return parts
+        device = next(iter(self.device_time))
+        time = self.device_time[device]
+        return {
+            "compute": time.compute,
+            "exposed_memory": time.exposed_memory,
+            **self.idle[device].by_cause,
+        }
 
     @cached_property
     def kernels(self) -> pd.DataFrame | None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from workbench.errors import RunError
 from workbench.findings import Finding, diagnose
 from workbench.findings.finding import SEVERITIES
+from workbench.run.job import Job
 from workbench.run.rank import RankAnalysis
 from workbench.store.record import RunRecord
 
@@ -47,6 +48,9 @@ class Run:
     ) -> None:
         self.name = name
         self.ranks = tuple(ranks)
+        self.job = Job(self.ranks) if len(self.ranks) > 1 else None
+        for rank in self.ranks:
+            rank.job = self.job
         self.record = record
         self.folder = folder
         self.kind: Literal["measured", "trace"] = "trace" if record is None else "measured"
@@ -58,7 +62,11 @@ class Run:
         """What is wrong, worst first, each with its evidence and an upper bound of the gain."""
         from workbench.run.facts import gather
 
-        found = [finding for rank in self.ranks for finding in diagnose(gather(rank, self.record))]
+        found: list[Finding] = []
+        for rank in self.ranks:
+            found += diagnose(gather(rank, self.record))
+            if self.job is not None:
+                self.job.rest(rank)
         order = sorted(found, key=lambda f: -SEVERITIES.index(f.severity))
         return Findings(order)
 
@@ -109,10 +117,15 @@ class Run:
         """Peak of allocated memory and device allocations a step, where they were recorded."""
         return self._table(_memory)
 
-    @property
+    @cached_property
     def communication(self) -> pd.DataFrame | None:
-        """Collectives; not analysed yet, the reason is in ``summary.not_measured``."""
-        return None
+        """Collectives in the window by kind and process group: bytes, time, wait and transfer."""
+        return self._table(lambda rank: rank.communication)
+
+    @property
+    def imbalance(self) -> pd.DataFrame | None:
+        """One row a rank, a column a phase, in nanoseconds a step; ``None`` for one rank."""
+        return None if self.job is None else self.job.imbalance
 
     @property
     def devices(self) -> tuple[int, ...]:
@@ -194,7 +207,12 @@ class Run:
     def _table(self, ask: Callable[[RankAnalysis], pd.DataFrame | None]) -> pd.DataFrame | None:
         import pandas as pd
 
-        answers = [(rank, table) for rank in self.ranks if (table := ask(rank)) is not None]
+        answers = []
+        for rank in self.ranks:
+            if (table := ask(rank)) is not None:
+                answers.append((rank, table))
+            if self.job is not None:
+                self.job.rest(rank)
         if not answers:
             return None
         if len(self.ranks) == 1:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from workbench.analysis.device_time import DeviceTime
     from workbench.analysis.idle import Idle
+    from workbench.run.job import Job
     from workbench.run.run import Run
     from workbench.trace.table import Device
 
@@ -42,7 +43,7 @@ class Summary:
 def summarise(run: Run) -> Summary:
     """The summary of a Run."""
     return Summary(
-        document=summary_document(run.ranks, run.record, run.findings),
+        document=summary_document(run.ranks, run.record, run.findings, run.job),
         not_measured=not_measured(run),
     )
 
@@ -62,7 +63,12 @@ def not_measured(run: Run) -> dict[str, str]:
         reasons["input"] = "the trace holds no record of a data loader"
     if all(rank.memory is None for rank in ranks):
         reasons["memory"] = "memory was not recorded: use Record(memory=True)"
-    reasons["communication"] = "this version does not analyse collectives yet"
+    if all(rank.communication is None for rank in ranks):
+        reasons["communication"] = (
+            not_idle_because(ranks[0])
+            if ranks[0].device_indices or ranks[0].voids("devices")
+            else "the trace holds neither device work nor operators"
+        )
     return reasons
 
 
@@ -76,21 +82,45 @@ def not_idle_because(rank: RankAnalysis) -> str:
 
 
 def summary_document(
-    ranks: Sequence[RankAnalysis], record: RunRecord | None, findings: Sequence[Finding]
+    ranks: Sequence[RankAnalysis],
+    record: RunRecord | None,
+    findings: Sequence[Finding],
+    job: Job | None = None,
 ) -> dict[str, Any]:
     """The whole document; ``null`` means not measured, 0 measured and zero."""
     from workbench.version import version
 
-    return {
+    document: dict[str, Any] = {
         "schema": SCHEMA,
         "version": version(),
         "overhead_ratio": None if record is None else record.overhead_ratio,
-        "ranks": [_rank(rank, record) for rank in ranks],
+        "ranks": [_rank(rank, record, job) for rank in ranks],
         "findings": [finding.to_json() for finding in findings],
+    }
+    if job is not None:
+        document["straggler"] = _straggler(job)
+    return document
+
+
+def _straggler(job: Job | None) -> dict[str, Any] | None:
+    found = None if job is None else job.straggler
+    if found is None:
+        return None
+    return {
+        "rank": found.rank,
+        "wait_deficit_us_per_step": found.wait_deficit_ns_per_step / 1000,
+        "phase": found.phase,
     }
 
 
-def _rank(rank: RankAnalysis, record: RunRecord | None) -> dict[str, Any]:
+def _rank(rank: RankAnalysis, record: RunRecord | None, job: Job | None) -> dict[str, Any]:
+    told = _rank_document(rank, record)
+    if job is not None:
+        job.rest(rank)
+    return told
+
+
+def _rank_document(rank: RankAnalysis, record: RunRecord | None) -> dict[str, Any]:
     return {
         "rank": rank.rank,
         "source": rank.source,
@@ -105,7 +135,7 @@ def _rank(rank: RankAnalysis, record: RunRecord | None) -> dict[str, Any]:
         "kernels": _kernels(rank.kernels),
         "operators": _operators(rank.operators),
         "straggler": None,
-        "communication": None,
+        "communication": _communication(rank.communication),
         "memory": _memory(rank),
     }
 
@@ -189,9 +219,7 @@ def _device(rank: RankAnalysis, index: int) -> dict[str, Any]:
         if recorded is None
         else {"time": _time(recorded), "idle": _idle(rank.recorded_idle[index])},
         "window": None if in_window is None else _window(rank, index, in_window),
-        "breakdown_us": None
-        if in_window is None
-        else _all_us(device_breakdown(in_window, rank.idle[index])),
+        "breakdown_us": None if in_window is None else _all_us(rank.breakdown(index)),
     }
 
 
@@ -207,17 +235,6 @@ def _window(rank: RankAnalysis, index: int, time: DeviceTime) -> dict[str, Any]:
         "time": _time(time),
         "idle": _idle(rank.idle[index]),
         "foreign_share": foreign_share(rank.trace, index, time.range, rank.steps, rank.launches),
-    }
-
-
-def device_breakdown(time: DeviceTime, idle: Idle) -> dict[str, int | None]:
-    """Parts of the window in nanoseconds that sum to it exactly; one rank alone knows no wait."""
-    return {
-        "compute": time.compute,
-        "exposed_communication_wait": None,
-        "exposed_communication_transfer": time.exposed_communication,
-        "exposed_memory": time.exposed_memory,
-        **idle.by_cause,
     }
 
 
@@ -293,6 +310,26 @@ def _kernels(table: pd.DataFrame | None) -> list[dict[str, Any]] | None:
     ]
 
 
+def _communication(table: pd.DataFrame | None) -> list[dict[str, Any]] | None:
+    """An empty list says that no collective ran, ``None`` that nobody can know."""
+    if table is None:
+        return None
+    return [
+        {
+            "collective": row.collective,
+            "group": row.group,
+            "calls": int(row.calls),
+            "bytes": _whole(row.bytes),
+            "total_us": row.total_ns / 1000,
+            "exposed_us": row.exposed_ns / 1000,
+            "wait_us": _us(_whole(row.wait_ns)),
+            "transfer_us": row.transfer_ns / 1000,
+            "bus_gb_s": _number(row.bus_gb_s),
+        }
+        for row in _records(table)
+    ]
+
+
 def _operators(table: pd.DataFrame | None) -> list[dict[str, Any]] | None:
     if table is None:
         return None
@@ -317,6 +354,12 @@ def _number(value: Any) -> float | None:
         return None
     number = float(value)
     return None if math.isnan(number) else number
+
+
+def _whole(value: Any) -> int | None:
+    import pandas as pd
+
+    return None if pd.isna(value) else int(value)
 
 
 def _us(ns: float | None) -> float | None:

@@ -10,7 +10,7 @@ from workbench.pages.frames import kernels_table, operators_table, steps_table
 from workbench.pages.table import Column, Table
 from workbench.pages.view import Breakdown, RunView
 from workbench.run.rank import RankAnalysis
-from workbench.run.summary import device_breakdown, device_of
+from workbench.run.summary import device_of
 from workbench.units import count_text, share_text, significant, time_text
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from workbench.findings import Finding
     from workbench.run.run import Run
     from workbench.store.record import RunRecord
+    from workbench.trace.table import Violation
 
 Number = TypeVar("Number", int, float)
 
@@ -119,7 +120,7 @@ def breakdowns(rank: RankAnalysis, prefix: str = "") -> tuple[Breakdown, ...]:
         return tuple(
             Breakdown(
                 label=prefix + device_label(rank, index),
-                parts_ns=shown_parts(device_breakdown(time, rank.idle[index])),
+                parts_ns=shown_parts(rank.breakdown(index)),
                 total_ns=time.range.length,
                 steps=steps,
                 doubt=doubt(rank),
@@ -213,12 +214,19 @@ def _devices(run: Run) -> Table:
 
 def _untrusted(run: Run) -> tuple[str, ...]:
     """The failed checks that make numbers void, each with its rank where there are several."""
-    return tuple(
-        f"{whose(run, rank)}{violation.message}"
-        for rank in run.ranks
-        for violation in rank.trust.violations
-        if violation.voids
+    return (
+        *(
+            f"{whose(run, rank)}{violation.message}"
+            for rank in run.ranks
+            for violation in rank.own_trust.violations
+            if violation.voids
+        ),
+        *(violation.message for violation in _between_ranks(run) if violation.voids),
     )
+
+
+def _between_ranks(run: Run) -> tuple[Violation, ...]:
+    return () if run.job is None else run.job.violations
 
 
 def _measured(run: Run) -> tuple[tuple[str, str], ...]:
@@ -232,9 +240,10 @@ def _measured(run: Run) -> tuple[tuple[str, str], ...]:
     rows += [
         ("note", f"{whose(run, rank)}{violation.message}")
         for rank in run.ranks
-        for violation in rank.trust.violations
+        for violation in rank.own_trust.violations
         if not violation.voids and violation.message not in run.notes
     ]
+    rows += [("note", each.message) for each in _between_ranks(run) if not each.voids]
     return tuple(rows)
 
 

@@ -1,0 +1,156 @@
+"""Several ranks as one Run: wait and transfer, the straggler, one clock, ranks that are missing."""
+
+from pathlib import Path
+
+import pytest
+
+import workbench as wb
+from tests.analysis.jobs import ALL_REDUCE, BASE, STEP, job_trace, write_job
+from tests.analysis.traces import US
+from tests.kineto import Kineto
+from workbench.run import job as job_module
+from workbench.run.run import Run
+
+FOUR = (400, 400, 600, 400)
+"""Rank 2 computes 200 us longer: the others wait 200 and everybody transfers 100."""
+
+
+def codes(run: Run) -> list[str]:
+    return [violation.code for violation in run.trust.violations]
+
+
+def straggler_of(run: Run) -> dict[str, object] | None:
+    return run.summary["straggler"]
+
+
+def test_four_ranks_wait_for_the_one_that_computes_longer(tmp_path: Path) -> None:
+    run = wb.open(write_job(tmp_path, FOUR))
+    for rank in run.ranks:
+        parts = rank.breakdown(0)
+        late = rank.rank == 2
+        assert parts["exposed_communication_wait"] == (0 if late else 3 * 200 * US)
+        assert parts["exposed_communication_transfer"] == 3 * 100 * US
+        assert rank.window is not None
+        assert sum(ns or 0 for ns in parts.values()) == rank.window.length
+    assert straggler_of(run) == {
+        "rank": 2,
+        "wait_deficit_us_per_step": pytest.approx(200),
+        "phase": "compute",
+    }
+
+
+def test_the_table_divides_all_communication_and_gives_the_true_bandwidth(tmp_path: Path) -> None:
+    """4 MB x 2 x 3/4 in a transfer of 100 us are 60 GB/s on every rank, however long it waits."""
+    table = wb.open(write_job(tmp_path, FOUR)).communication
+    assert table is not None
+    assert table["rank"].tolist() == [0, 1, 2, 3]
+    assert (table["wait_ns"] + table["transfer_ns"] == table["total_ns"]).all()
+    assert table["wait_ns"].tolist() == [600 * US, 600 * US, 0, 600 * US]
+    assert table["bus_gb_s"].tolist() == pytest.approx([60] * 4)
+
+
+def test_a_rank_whose_host_comes_late_is_named_with_its_host(tmp_path: Path) -> None:
+    """Same compute; rank 1 launches 150 us later, and its device is idle for it."""
+    run = wb.open(write_job(tmp_path, (400, 400), host=(0, 150)))
+    found = straggler_of(run)
+    assert found is not None
+    assert (found["rank"], found["phase"]) == (1, "host")
+    (finding,) = [f for f in run.findings if f.code == "WB402"]
+    assert finding.rank == 1
+    assert "host code" in finding.title
+
+
+def test_ranks_that_come_together_have_no_straggler(tmp_path: Path) -> None:
+    run = wb.open(write_job(tmp_path, (400, 400)))
+    assert straggler_of(run) is None
+    assert "WB402" not in [f.code for f in run.findings]
+
+
+def test_two_ranks_halve_the_deficit_so_a_small_delay_stays_silent(tmp_path: Path) -> None:
+    """The median of a wait of 90 and none is 45 us of a step of 1000: under 5 %."""
+    assert straggler_of(wb.open(write_job(tmp_path, (400, 490)))) is None
+
+
+def test_one_rank_alone_blames_nobody(tmp_path: Path) -> None:
+    trace = job_trace(0, FOUR).write(tmp_path / "rank0.trace.json")
+    run = wb.open(trace)
+    parts = run.ranks[0].breakdown(0)
+    assert parts["exposed_communication_wait"] is None
+    assert parts["exposed_communication_transfer"] == 3 * 300 * US
+    (finding,) = [f for f in run.findings if f.code == "WB401"]
+    assert finding.verdict == "cannot_tell"
+    assert "straggler" not in run.summary.to_json()
+
+
+def test_clocks_11_seconds_apart_change_no_rank_and_are_said(tmp_path: Path) -> None:
+    plain, shifted = tmp_path / "plain", tmp_path / "shifted"
+    for folder, shift in ((plain, 0), (shifted, 11_560_000_000)):
+        folder.mkdir()
+        job_trace(0, (400, 600)).write(folder / "rank0.json")
+        job_trace(1, (400, 600), base_ns=BASE + shift).write(folder / "rank1.json")
+    one, other = wb.open(plain), wb.open(shifted)
+    assert codes(one) == []
+    assert codes(other) == ["clock_bases"]
+    assert "rank 1 by -11.56 s" in other.trust.violations[0].message
+    assert other.trust.ok, "the collectives correct it"
+    assert [r.breakdown(0) for r in one.ranks] == [r.breakdown(0) for r in other.ranks]
+
+
+def test_without_a_collective_times_of_different_ranks_are_not_compared(tmp_path: Path) -> None:
+    run = wb.open(write_job(tmp_path, (400, 600), communicates=False))
+    assert codes(run) == ["clock_bases"]
+    assert run.trust.ok, "every rank's own numbers hold"
+    assert straggler_of(run) is None
+
+
+def test_a_missing_and_a_doubled_rank_are_said(tmp_path: Path) -> None:
+    write_job(tmp_path, FOUR)
+    (tmp_path / "rank3.trace.json").unlink()
+    (tmp_path / "again.json").write_bytes((tmp_path / "rank0.trace.json").read_bytes())
+    run = wb.open(tmp_path)
+    assert codes(run) == ["duplicate_ranks", "missing_ranks"]
+    assert "ranks 3" in run.trust.violations[1].message
+
+
+def test_of_many_ranks_no_trace_stays_in_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(job_module, "MOST_HELD", 2)
+    held = wb.open(write_job(tmp_path, (400, 400, 600)))
+    assert straggler_of(held) is not None
+    assert not any("trace" in vars(rank) or "launches" in vars(rank) for rank in held.ranks)
+    assert held.kernels is not None, "asked again, it is read again"
+
+
+def test_an_uneven_exchange_waits_until_the_last_rank_has_come(tmp_path: Path) -> None:
+    """Rank 0 exchanges from 100 to 900 and rank 1 from 600 to 850: 0 waits 500, 1 nothing.
+
+    The all-reduces at 950 tie the clocks.
+    """
+    for rank, (start, end) in enumerate(((100, 900), (600, 850))):
+        made = Kineto(gpu=True)
+        made.header["distributedInfo"] = {"rank": rank, "world_size": 2}
+        for step in range(2):
+            at = step * STEP
+            made.step(step, at, STEP)
+            made.range("nccl:all_to_all", at + 10, 20)
+            made.launched(
+                "ncclDevKernel_SendRecv()",
+                call=(at + 15, 5),
+                kernel=(at + start, end - start),
+                correlation=10 * step + 1,
+                stream=20,
+            )
+            made.launched(
+                ALL_REDUCE,
+                call=(at + 40, 5),
+                kernel=(at + 950, 20),
+                correlation=10 * step + 2,
+                stream=20,
+            )
+        made.write(tmp_path / f"rank{rank}.json")
+    table = wb.open(tmp_path).communication
+    assert table is not None
+    exchanged = table[table["collective"] == "all_to_all"].set_index("rank")
+    assert exchanged["wait_ns"].to_dict() == {0: 2 * 500 * US, 1: 0}
+    assert exchanged["transfer_ns"].to_dict() == {0: 2 * 300 * US, 1: 2 * 250 * US}

@@ -1,0 +1,88 @@
+"""WB401: communication that nothing hides takes part of every step.
+
+What: the share of the window in which a collective moves data while the device computes nothing.
+Why: transfers that run beside compute are free; exposed ones lengthen every step on every rank.
+What to do: start collectives earlier and in smaller pieces (gradient buckets, prefetch of sharded
+parameters), send fewer bytes (bf16 gradients, accumulation without a sync), or use a faster link.
+When it is wrong: one rank alone cannot tell a transfer from waiting for a late rank, so its verdict
+is "cannot tell"; waiting belongs to WB402, and buckets that are too small cost more than they hide.
+"""
+
+from workbench.findings.finding import CommunicationFacts, Facts, Finding, Severity
+from workbench.units import share_text, time_text
+
+CODE = "WB401"
+
+WARNING_SHARE = 0.10
+"""The TensorBoard plugin recommends from 10 % of communication on; here only its exposed part."""
+CRITICAL_SHARE = 0.20
+"""As TraceML grades waiting."""
+LEAST_STEPS_WARNING = 2
+LEAST_STEPS_CRITICAL = 20
+
+_ADVICE = (
+    "Let collectives start earlier and run beside compute: smaller gradient buckets, prefetch of "
+    "sharded parameters. Or send less: bf16 gradients, no sync on accumulation steps."
+)
+
+
+def exposed_communication(facts: Facts) -> Finding | None:
+    """Fires when exposed transfer takes more than 10 % of the window of the worst device."""
+    if any("busy" in v.voids for v in facts.violations):
+        return None
+    worst = max(facts.communication, key=lambda c: c.exposed_transfer_ns, default=None)
+    if worst is None or worst.window_ns <= 0:
+        return None
+    share = worst.exposed_transfer_ns / worst.window_ns
+    if share <= WARNING_SHARE or (facts.trace_steps or 0) < LEAST_STEPS_WARNING:
+        return None
+    return _finding(facts, worst, share)
+
+
+def _finding(facts: Facts, worst: CommunicationFacts, share: float) -> Finding:
+    alone = worst.exposed_wait_ns is None
+    steps = facts.trace_steps or 1
+    saving = worst.exposed_transfer_ns / steps
+    step = worst.window_ns / steps
+    if facts.step_ns:
+        step = sum(facts.step_ns) / len(facts.step_ns)
+        saving = min(saving, step)
+    what = f"{time_text(saving)} of each step"
+    if alone:
+        title = (
+            f"Communication that nothing hides takes {share_text(share)} of the window, but one "
+            "rank alone cannot tell the transfer from waiting for a late rank."
+        )
+        advice = "Open the traces of all ranks together (a folder with one file a rank)."
+    else:
+        title = (
+            f"Exposed communication: moving data that nothing hides takes {share_text(share)} of "
+            f"the window ({what})."
+        )
+        advice = _ADVICE
+    return Finding(
+        code=CODE,
+        title=title,
+        verdict="cannot_tell" if alone else "yes",
+        severity="info" if alone else _severity(share, steps),
+        evidence={
+            "exposed_transfer_us": worst.exposed_transfer_ns / 1000,
+            "exposed_wait_us": None if alone else (worst.exposed_wait_ns or 0) / 1000,
+            "window_us": worst.window_ns / 1000,
+            "calls": worst.calls,
+            "exposed_calls": worst.exposed_calls,
+            "most_exposed": worst.largest,
+            "most_exposed_us": worst.largest_exposed_ns / 1000,
+        },
+        advice=advice,
+        share_of_window=share,
+        saving_ns_per_step_at_most=saving,
+        speedup_at_most=step / (step - saving) if step > saving else None,
+        rank=facts.rank,
+        device=worst.device,
+    )
+
+
+def _severity(share: float, steps: int) -> Severity:
+    critical = share >= CRITICAL_SHARE and steps >= LEAST_STEPS_CRITICAL
+    return "critical" if critical else "warning"

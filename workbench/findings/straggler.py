@@ -1,0 +1,95 @@
+"""WB402: the other ranks wait for this one.
+
+What: the rank that waits least in collectives, when it waits clearly less than the median rank, and
+the phase of a step in which it takes longer than the others.
+Why: a collective ends when its last rank has come, so one slow rank sets the pace of all; in a
+profile of any other rank this looks like slow communication.
+What to do: look at that rank's own findings and at the named phase: its input, its host code, its
+processor cores, or a device that runs slower than the others.
+When it is wrong: ranks that take turns being late have no single straggler; and ranks whose traces
+are missing cannot be seen.
+"""
+
+from workbench.findings.finding import Facts, Finding, Severity, StragglerFacts
+from workbench.units import share_text, time_text
+
+CODE = "WB402"
+
+NOTE_SHARE = 0.05
+"""A straggler by definition: 5 % of the step time."""
+WARNING_SHARE = 0.10
+CRITICAL_SHARE = 0.20
+"""Both as TraceML documents them."""
+LEAST_STEPS_CRITICAL = 20
+NAMED_FROM = 0.80
+"""Share of the deficit that a phase must cover to be named as its cause (TraceML)."""
+
+_WORDS = {
+    "input": "waiting for data",
+    "host": "host code",
+    "compute": "compute on the device",
+    "copies": "copies",
+    "synchronization": "synchronization",
+    "allocation": "memory allocation",
+    "compilation": "compilation",
+    "kernel_loading": "loading kernels",
+    "garbage_collection": "garbage collection",
+}
+
+
+def straggler(facts: Facts) -> Finding | None:
+    """Fires on the one rank that the others wait for, by more than 5 % of a step."""
+    late = facts.straggler
+    if late is None or late.step_ns <= 0:
+        return None
+    share = late.wait_deficit_ns_per_step / late.step_ns
+    if share <= NOTE_SHARE:
+        return None
+    saving = min(late.wait_deficit_ns_per_step, late.step_ns)
+    rest = late.step_ns - saving
+    name = "One rank" if facts.rank is None else f"Rank {facts.rank}"
+    reason, advice = _reason(late)
+    return Finding(
+        code=CODE,
+        title=f"{name} is a straggler: the others wait {time_text(saving)} "
+        f"({share_text(min(share, 1.0))}) of each step for it under the profiler{reason}.",
+        verdict="yes",
+        severity=_severity(share, late),
+        evidence={
+            "wait_deficit_us_per_step": late.wait_deficit_ns_per_step / 1000,
+            "step_us": late.step_ns / 1000,
+            "steps": late.steps,
+            "ranks": late.ranks,
+            "phase": late.phase,
+            "phase_excess_us_per_step": None
+            if late.excess_ns_per_step is None
+            else late.excess_ns_per_step / 1000,
+        },
+        advice=advice,
+        share_of_window=min(share, 1.0),
+        saving_ns_per_step_at_most=saving,
+        speedup_at_most=late.step_ns / rest if rest > 0 else None,
+        rank=facts.rank,
+    )
+
+
+def _severity(share: float, late: StragglerFacts) -> Severity:
+    if share >= CRITICAL_SHARE and (late.steps or 0) >= LEAST_STEPS_CRITICAL:
+        return "critical"
+    return "warning" if share >= WARNING_SHARE else "info"
+
+
+def _reason(late: StragglerFacts) -> tuple[str, str]:
+    """Where it loses the time, and what to look at; no cause is named that explains too little."""
+    excess = late.excess_ns_per_step or 0.0
+    if late.phase is None or excess < NAMED_FROM * late.wait_deficit_ns_per_step:
+        return "", (
+            "Compare this rank's breakdown with the others (run.imbalance): no single phase "
+            "explains its delay."
+        )
+    words = _WORDS.get(late.phase, late.phase.replace("_", " "))
+    return (
+        f", which comes from its {words}",
+        f"This rank's {words} takes {time_text(excess)} a step longer than on the other ranks: "
+        "look at its own findings and at what else runs on its machine.",
+    )
