@@ -154,3 +154,17 @@ def test_an_uneven_exchange_waits_until_the_last_rank_has_come(tmp_path: Path) -
     exchanged = table[table["collective"] == "all_to_all"].set_index("rank")
     assert exchanged["wait_ns"].to_dict() == {0: 2 * 500 * US, 1: 0}
     assert exchanged["transfer_ns"].to_dict() == {0: 2 * 300 * US, 1: 2 * 250 * US}
+
+
+def test_figures_name_the_late_rank_and_the_bandwidth(tmp_path: Path) -> None:
+    run = wb.open(write_job(tmp_path, FOUR))
+    ranks, exchanged = run.figure("ranks"), run.figure("communication")
+    assert ranks.title == "The ranks wait 200 µs of each step for rank 2"
+    assert exchanged.title.endswith("The median all-reduce reaches 60.0 GB/s")
+    assert ranks.table is not None
+    assert len(ranks.table.rows) == 4
+
+
+def test_the_verdict_names_the_late_rank_once(tmp_path: Path) -> None:
+    shown = repr(wb.open(write_job(tmp_path, FOUR))).splitlines()
+    assert shown[1].startswith("Rank 2 is a straggler")

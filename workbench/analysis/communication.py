@@ -98,6 +98,34 @@ def communication_table(
     return table.sort_values(order, ascending=[False, True], kind="stable", ignore_index=True)
 
 
+def calls_table(
+    found: Collectives,
+    windows: Mapping[int, Range | None],
+    transfer: NDArray[np.int64] | None = None,
+) -> pd.DataFrame:
+    """One row a call that runs in the windows: collective, group, bytes, transfer_ns, bus_gb_s."""
+    import pandas as pd
+
+    rows = []
+    for call in np.flatnonzero(_spent(found, windows, transfer).total > 0):
+        each, one = found.calls[call], np.array([call])
+        told = transfer is not None and transfer[call] >= 0
+        took = int(found.end[call] - found.start[call])
+        rate = _bandwidth(found, one, transfer if told else None)
+        rows.append(
+            (
+                each.kind,
+                each.group or None,
+                each.bytes,
+                int(transfer[call]) if transfer is not None and told else took,
+                rate,
+            )
+        )
+    names = ["collective", "group", "bytes", "transfer_ns", "bus_gb_s"]
+    table = pd.DataFrame(rows, columns=names)
+    return table.astype({"bytes": "Int64", "bus_gb_s": "float64"})
+
+
 def split_points(
     found: Collectives, transfer: NDArray[np.int64] | None
 ) -> NDArray[np.int64] | None:

@@ -35,16 +35,18 @@ __all__ = [
     "Finding",
     "StragglerFacts",
     "diagnose",
+    "weight",
 ]
 
 
 def diagnose(facts: Facts) -> tuple[Finding, ...]:
     """All findings for one rank, worst first; a rule that stays silent adds nothing."""
     found = [finding for rule in RULES if (finding := rule(facts)) is not None]
-    return tuple(sorted(found, key=_weight))
+    return tuple(sorted(found, key=weight))
 
 
-def _weight(finding: Finding) -> tuple[int, int, float]:
+def weight(finding: Finding) -> tuple[int, int, float]:
+    """What sorts findings worst first: severity, verdict, then share of the window."""
     verdicts = {"yes": 0, "cannot_tell": 1, "no": 2}
     severity = -SEVERITIES.index(finding.severity)
     return (severity, verdicts[finding.verdict], -(finding.share_of_window or 0.0))

@@ -8,18 +8,22 @@ from numpy.typing import NDArray
 
 from workbench.figures import names
 from workbench.figures.breakdown import breakdown
+from workbench.figures.collectives import collective_bandwidth
 from workbench.figures.comparison import ChangeLike, comparison
 from workbench.figures.idle import idle_gaps
 from workbench.figures.input import input_waits
 from workbench.figures.kernels import kernel_times
 from workbench.figures.operators import operator_times
+from workbench.figures.ranks import rank_times
 from workbench.figures.steps import step_times
 from workbench.pages.escape import visible
 from workbench.pages.frames import (
     Times,
+    collectives_table,
     idle_table,
     kernels_table,
     operators_table,
+    ranks_table,
     steps_table,
     waits_table,
 )
@@ -99,6 +103,20 @@ def idle_chart(
     )
     alt = "A bar for each cause of idle time; below, a point for each long piece."
     return _chart(figure, idle_table(by_cause, window_ns), alt)
+
+
+def ranks_chart(frame: "pd.DataFrame | None", **rest: Any) -> StaticFigure:
+    """A step of every rank, and how long it waits for the others."""
+    table = None if frame is None else ranks_table(frame)
+    return _chart(rank_times(frame, **rest), table, "A bar a rank, divided into phases.")
+
+
+def collectives_chart(
+    calls: "pd.DataFrame | None", frame: "pd.DataFrame | None", **rest: Any
+) -> StaticFigure:
+    """Bytes and bus bandwidth of every collective; the table sums them by kind and group."""
+    table = None if frame is None else collectives_table(frame)
+    return _chart(collective_bandwidth(calls, **rest), table, "A point a collective.")
 
 
 def waits_chart(

@@ -36,6 +36,18 @@ _OPERATORS: tuple[tuple[str, str, Kind], ...] = (
     ("device_ns", "device, with nested", "time"),
 )
 
+_COLLECTIVES: tuple[tuple[str, str, Kind], ...] = (
+    ("collective", "collective", "text"),
+    ("group", "process group", "name"),
+    ("calls", "calls", "count"),
+    ("bytes", "bytes", "bytes"),
+    ("total_ns", "total", "time"),
+    ("exposed_ns", "exposed", "time"),
+    ("wait_ns", "waits for ranks", "time"),
+    ("transfer_ns", "transfer", "time"),
+    ("bus_gb_s", "bus GB/s", "number"),
+)
+
 
 def kernels_table(frame: "pd.DataFrame", *, limit: int = LIMIT) -> Table:
     """Kernels by total time, longest first."""
@@ -48,6 +60,28 @@ def operators_table(frame: "pd.DataFrame", *, limit: int = LIMIT) -> Table:
     by = ["device_ns", "host_self_ns"]
     ranked = frame.sort_values(by, ascending=False, kind="stable", na_position="last")
     return _from_frame("Operators", ranked, _OPERATORS, limit)
+
+
+def collectives_table(frame: "pd.DataFrame", *, limit: int = LIMIT) -> Table:
+    """Collectives by kind and process group, longest first."""
+    return _from_frame("Collectives in the window", frame, _COLLECTIVES, limit)
+
+
+def ranks_table(frame: "pd.DataFrame") -> Table:
+    """One row a rank, times of a step; what a rank did not measure is said."""
+    phases = [name for name in frame.columns if name not in ("rank", "step_ns", "wait_ns")]
+    wanted: list[tuple[str, str, Kind]] = [
+        ("rank", "rank", "text"),
+        ("step_ns", "step", "time"),
+        ("wait_ns", "waits for others", "time"),
+        *((name, category(name).label, "time") for name in phases),
+    ]
+    shown = frame[[name for name, _, _ in wanted]].astype(object)
+    return Table(
+        caption="Ranks, per step",
+        columns=tuple(Column(name=title, kind=kind) for _, title, kind in wanted),
+        rows=tuple(tuple(row) for row in shown.itertuples(index=False, name=None)),
+    )
 
 
 def steps_table(

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 from workbench.errors import RunError
 from workbench.pages.charts import (
     breakdown_chart,
+    collectives_chart,
     idle_chart,
     kernels_chart,
     named,
     operators_chart,
+    ranks_chart,
     steps_chart,
     waits_chart,
 )
@@ -26,13 +28,15 @@ if TYPE_CHECKING:
 
 def chart(run: Run, name: str, rank: RankAnalysis, device: int | None) -> StaticFigure:
     """The chart of that name; an unknown name or device lists the known ones."""
+    if name == "ranks":
+        return _ranks(run)
     drawn = _of_rank(run, name, rank, device)
     return named(drawn, rank_label(rank)) if len(run.ranks) > 1 else drawn
 
 
 def _of_rank(run: Run, name: str, rank: RankAnalysis, device: int | None) -> StaticFigure:
     if name not in _CHARTS and name not in _DEVICE_CHARTS:
-        known = ", ".join((*_DEVICE_CHARTS, *_CHARTS))
+        known = ", ".join((*_DEVICE_CHARTS, *_CHARTS, "ranks"))
         raise RunError(f"no figure is called {name!r}; there are {known}.")
     devices = tuple(rank.device_time)
     if device is not None and device not in devices:
@@ -71,6 +75,19 @@ def _kernels(_: Run, rank: RankAnalysis) -> StaticFigure:
 
 def _operators(_: Run, rank: RankAnalysis) -> StaticFigure:
     return operators_chart(rank.operators)
+
+
+def _communication(run: Run, rank: RankAnalysis) -> StaticFigure:
+    return collectives_chart(rank.collective_calls, rank.communication, at_least=run.job is None)
+
+
+def _ranks(run: Run) -> StaticFigure:
+    found = None if run.job is None else run.job.straggler
+    return ranks_chart(
+        run.imbalance,
+        straggler=None if found is None else found.rank,
+        deficit_ns=None if found is None else found.wait_deficit_ns_per_step,
+    )
 
 
 def _idle(rank: RankAnalysis, device: int | None) -> StaticFigure:
@@ -138,4 +155,5 @@ _CHARTS: dict[str, Callable[[Run, RankAnalysis], StaticFigure]] = {
     "kernels": _kernels,
     "operators": _operators,
     "input": _input,
+    "communication": _communication,
 }

@@ -240,6 +240,15 @@ class RankAnalysis:
             return None
         return communication_table(self.collectives, windows, self._transfer)
 
+    @property
+    def collective_calls(self) -> pd.DataFrame | None:
+        """The collectives of the window, one row a call."""
+        from workbench.analysis.communication import calls_table
+
+        if self.collectives is None:
+            return None
+        return calls_table(self.collectives, self.collective_windows, self._transfer)
+
     def exposed_communication(self, device: int) -> ExposedCommunication:
         """The exposed communication of one device in its window, in its two parts."""
         from workbench.analysis.communication import ExposedCommunication, exposed_communication

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from workbench.errors import RunError
-from workbench.findings import Finding, diagnose
-from workbench.findings.finding import SEVERITIES
+from workbench.findings import Finding, diagnose, weight
 from workbench.run.job import Job
 from workbench.run.rank import RankAnalysis
 from workbench.store.record import RunRecord
@@ -25,7 +24,9 @@ if TYPE_CHECKING:
     from workbench.run.summary import Summary
     from workbench.trace.table import Trace
 
-FigureName = Literal["breakdown", "steps", "kernels", "operators", "idle", "input"]
+FigureName = Literal[
+    "breakdown", "steps", "kernels", "operators", "idle", "input", "communication", "ranks"
+]
 
 
 class Run:
@@ -67,8 +68,7 @@ class Run:
             found += diagnose(gather(rank, self.record))
             if self.job is not None:
                 self.job.rest(rank)
-        order = sorted(found, key=lambda f: -SEVERITIES.index(f.severity))
-        return Findings(order)
+        return Findings(sorted(found, key=weight))
 
     @cached_property
     def summary(self) -> Summary:
@@ -135,7 +135,7 @@ class Run:
     def figure(
         self, name: FigureName, *, rank: int | None = None, device: int | None = None
     ) -> StaticFigure:
-        """One of the charts: breakdown, steps, kernels, operators, idle, input.
+        """A chart: breakdown, steps, kernels, operators, idle, input, communication or ranks.
 
         A chart is of one rank, the first when none is named; where there are several, its title
         says which. Breakdown and idle are of one device, the first when none is named.

@@ -49,8 +49,9 @@ def verdict(run: Run) -> str:
     step = step_sentence(run)
     if found:
         title = found[0].title
-        if len(run.ranks) > 1 and found[0].rank is not None:
-            title = f"Rank {found[0].rank}: {title}"
+        name = f"Rank {found[0].rank}"
+        if len(run.ranks) > 1 and found[0].rank is not None and not title.startswith(name):
+            title = f"{name}: {title}"
         return f"{title} {step}".strip()
     if not all(rank.trust.ok for rank in run.ranks):
         said = "Cannot tell what limits this program: its profile fails its own checks."
