@@ -41,7 +41,7 @@ def collective_bandwidth(
         xaxis={"title": {"text": "size of the buffer"}, "type": "log", **_bytes_ticks(shown)},
         yaxis={"title": {"text": "bus bandwidth (GB/s)"}, "type": "log", "dtick": 1},
         showlegend=shown["collective"].nunique() > 1,
-        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
+        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 1, "xanchor": "right"},
     )
     for number, (kind, rows) in enumerate(shown.groupby("collective", sort=True)):
         drawn.add_scatter(**_points(str(kind), rows, _SYMBOLS[number % len(_SYMBOLS)]))
