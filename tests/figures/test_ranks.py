@@ -1,4 +1,4 @@
-"""Ranks and collectives drawn: titles that say the finding, and nothing drawn of what is unknown."""
+"""Ranks and collectives drawn: titles that say the finding, nothing drawn of what is unknown."""
 
 import pandas as pd
 import pytest
