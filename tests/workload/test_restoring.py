@@ -1,6 +1,7 @@
 """After a run, whatever happened in it, is every byte as it was before?"""
 
 import gc
+import multiprocessing
 import os
 import signal
 import threading
@@ -126,6 +127,27 @@ def test_an_error_in_the_loader_or_in_a_worker_arrives_and_leaves_nothing(worker
     work = _linear(loader)
     with Unchanged(work), pytest.raises(KeyError, match="sample 5 is damaged"):
         _run(work, steps=4)
+
+
+class Deaf(torch.utils.data.Dataset[torch.Tensor]):
+    """A sample that never comes, in a worker that ignores being told to end."""
+
+    def __len__(self) -> int:
+        return 2
+
+    def __getitem__(self, index: int) -> torch.Tensor:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        while index == 1:
+            time.sleep(60)
+        return torch.ones(3)
+
+
+def test_a_worker_that_ignores_being_told_to_end_is_killed() -> None:
+    """Torch waits five seconds and then tells it to end, which it ignores."""
+    work = Workload(nn.Linear(3, 2), torch.utils.data.DataLoader(Deaf(), num_workers=1))
+    with Unchanged(work), prepare(work) as training:
+        next(training.batches())
+    assert multiprocessing.active_children() == []
 
 
 def test_the_users_persistent_workers_go_on_undisturbed() -> None:

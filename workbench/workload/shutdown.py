@@ -9,13 +9,16 @@ from torch.utils.data import dataloader
 _FEEDER_S = 1.0
 """How long to wait for the thread that writes to a worker's queue; it ends by itself."""
 
+_LEAVE_S = 2.0
+"""How long a worker that was told to terminate may take; then it is killed."""
+
 _Workers = dataloader._MultiProcessingDataLoaderIter
 
 
 def shut_down(iterator: Any) -> None:
     """End what ``iterator`` keeps running; harmless when it has ended already.
 
-    A worker that does not leave within five seconds is terminated.
+    A worker that does not leave within five seconds is terminated, and killed when it ignores that.
     """
     if isinstance(iterator, GeneratorType):
         iterator.close()
@@ -29,9 +32,7 @@ def shut_down(iterator: Any) -> None:
     stop()
     # It does nothing the second time, also when the first time was broken off half-way.
     for worker in getattr(iterator, "_workers", ()):
-        if worker.is_alive():
-            worker.terminate()
-            worker.join()
+        _end(worker)
     for queue in queues:
         queue.cancel_join_thread()
         queue.close()
@@ -53,7 +54,17 @@ def end_half_started(error: BaseException) -> None:
             iterator.__dict__.setdefault("_workers_status", [True] * len(known))
             iterator.__dict__.setdefault("_shutdown", not hasattr(iterator, "_workers_done_event"))
             iterator._shutdown_workers()
-            if isinstance(worker, BaseProcess) and worker.pid is not None and worker.is_alive():
-                worker.terminate()
-                worker.join()
+            if isinstance(worker, BaseProcess) and worker.pid is not None:
+                _end(worker)
         trace = trace.tb_next
+
+
+def _end(worker: Any) -> None:
+    """End a worker process, also one that ignores being asked, and wait until it is gone."""
+    if not worker.is_alive():
+        return
+    worker.terminate()
+    worker.join(_LEAVE_S)
+    if worker.is_alive():
+        worker.kill()
+        worker.join(_LEAVE_S)
