@@ -166,6 +166,29 @@ class Record:
     memory: bool = False
     modules: bool = False
 
+    def __post_init__(self) -> None:
+        for name, value in self.to_json().items():
+            if not isinstance(value, bool):
+                raise SettingError(f"{name}={value!r} must be True or False.")
+
     def to_json(self) -> dict[str, bool]:
         """A plain dictionary of the four choices."""
         return {f.name: getattr(self, f.name) for f in fields(self)}
+
+
+def check_records(settings: Any, record: Any) -> None:
+    """Refuse what only looks like the records of this module, such as a plain dictionary.
+
+    Raises:
+        SettingError: Naming how to write it.
+    """
+    if settings is not None and not isinstance(settings, Settings):
+        raise SettingError(
+            f"settings={settings!r} is a {type(settings).__name__}; "
+            "give a record such as wb.Settings(workers=2)."
+        )
+    if not isinstance(record, Record):
+        raise SettingError(
+            f"record={record!r} is a {type(record).__name__}; "
+            "give a record such as wb.Record(shapes=True)."
+        )

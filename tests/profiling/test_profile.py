@@ -1,6 +1,7 @@
 """``wb.profile``: measured without the profiler, explained with it, everything put back."""
 
 import getpass
+import multiprocessing
 import platform
 import re
 import statistics
@@ -190,6 +191,18 @@ def test_out_of_memory_is_named_and_says_what_to_try() -> None:
     assert "batch_size" in caught.value.__notes__[0]
 
 
+def test_the_remedy_is_said_once_also_of_an_error_that_is_raised_again() -> None:
+    error = MemoryError()
+
+    def step(model: nn.Module, batch: Any) -> None:
+        raise error
+
+    for _ in range(2):
+        with pytest.raises(MemoryError):
+            wb.profile(workload(step=step), steps=2)
+    assert len(error.__notes__) == 1
+
+
 def test_a_hung_loader_is_cancelled_with_its_workers() -> None:
     data = torch.utils.data.DataLoader(Slow(64, 60), batch_size=4, num_workers=1)
     with pytest.raises(TimeLimitError, match="waiting for a batch"):
@@ -231,6 +244,46 @@ def test_refusals_come_before_anything_runs() -> None:
     with pytest.raises(WorkloadError, match=r"wb\.Workload\(model"):
         wb.profile(nn.Linear(2, 2))  # type: ignore[arg-type]
     assert ran.empty()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "match"),
+    [
+        ({"time_limit_s": "5"}, "positive number of seconds"),
+        ({"time_limit_s": float("nan")}, "positive number of seconds"),
+        ({"keep_training": "no"}, "keep_training='no' must be True or False"),
+        ({"name": 5}, "name=5 must be text"),
+        ({"settings": {"workers": 2}}, r"wb\.Settings\("),
+        ({"record": "stacks"}, r"wb\.Record\("),
+    ],
+)
+def test_an_argument_of_another_kind_is_refused(wrong: dict[str, Any], match: str) -> None:
+    with pytest.raises(SettingError, match=match):
+        wb.profile(workload(), steps=2, **wrong)
+
+
+@pytest.mark.filterwarnings("error::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_time_limit_beyond_what_a_thread_can_wait_for_is_none() -> None:
+    wb.profile(workload(), steps=2, time_limit_s=float("inf"))
+
+
+def test_a_name_in_any_script_fits_the_file_system() -> None:
+    run = wb.profile(workload(name="漢" * 100), steps=2)
+    assert run.folder is not None
+    assert run.folder.name == "漢" * 36
+
+
+def test_a_script_that_its_own_workers_run_again_stops_them_with_the_remedy() -> None:
+    """Multiprocessing sets this mark while a started worker imports the script."""
+    process: Any = multiprocessing.current_process()
+    process._inheriting = True
+    try:
+        with pytest.raises(ProfilerBusyError, match="if __name__ == '__main__'"):
+            wb.profile(workload(), steps=2)
+        with pytest.raises(ProfilerBusyError, match="if __name__ == '__main__'"), wb.capture():
+            pass
+    finally:
+        del process._inheriting
 
 
 def test_compilation_is_counted() -> None:

@@ -11,7 +11,7 @@ import pytest
 from tests.store.records import record
 from workbench.errors import RunError
 from workbench.store.folder import list_runs, read_record
-from workbench.store.writing import PARTIAL, clean_stale, new_run_folder
+from workbench.store.writing import PARTIAL, check_writable, clean_stale, new_run_folder
 
 
 def write(parent: Path, name: str, text: str = "trace") -> Path:
@@ -122,6 +122,23 @@ def test_a_place_without_permission_is_refused(
     monkeypatch.setattr(os, "access", lambda path, mode: False)
     with pytest.raises(RunError, match="cannot be written"), new_run_folder(tmp_path, "mine"):
         pass
+
+
+def test_a_place_that_cannot_exist_is_refused_before_anything_is_measured(tmp_path: Path) -> None:
+    """No file system of Linux or macOS takes a name of 300 characters."""
+    with pytest.raises(RunError, match=r"File name too long.*give folder="):
+        check_writable(tmp_path / ("x" * 300) / "runs")
+
+
+def test_a_current_folder_that_was_deleted_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    with pytest.raises(RunError, match=r"current folder was deleted.*os\.chdir"):
+        check_writable(tmp_path)
 
 
 def test_a_run_without_a_record_is_not_written(tmp_path: Path) -> None:

@@ -58,6 +58,13 @@ def _never(*_: object) -> None:
     raise RuntimeError("asked to compile")
 
 
+@pytest.mark.filterwarnings("ignore:.torch.jit.* is deprecated")
+def test_a_model_that_torch_cannot_compile_is_refused() -> None:
+    work = _work(torch.jit.script(nn.Linear(3, 2)))
+    with pytest.raises(SettingError, match=r"compile=True cannot act on this model: .*jit"):
+        prepare(work, Settings(compile=True)).__enter__()
+
+
 def test_without_a_compiler_the_error_says_what_is_missing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from workbench.errors import SettingError
-from workbench.settings import Settings
+from workbench.settings import Record, Settings, check_records
 
 
 def test_only_what_is_set_counts_as_a_change() -> None:
@@ -39,3 +39,17 @@ def test_it_comes_back_from_json_as_it_was() -> None:
 def test_a_value_that_means_nothing_is_refused(values: dict[str, Any], match: str) -> None:
     with pytest.raises(SettingError, match=match):
         Settings.from_json(values)
+
+
+@pytest.mark.parametrize("value", ["yes", 1, None])
+def test_what_to_record_is_yes_or_no(value: Any) -> None:
+    with pytest.raises(SettingError, match=r"stacks=.* must be True or False"):
+        Record(stacks=value)
+
+
+@pytest.mark.parametrize("wrong", [{}, {"workers": 2}, "bf16", 2])
+def test_what_only_looks_like_a_record_is_refused(wrong: Any) -> None:
+    with pytest.raises(SettingError, match=r"give a record such as wb\.Settings\("):
+        check_records(wrong, Record())
+    with pytest.raises(SettingError, match=r"give a record such as wb\.Record\("):
+        check_records(None, wrong)

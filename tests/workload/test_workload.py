@@ -1,19 +1,25 @@
 """Which workloads are refused when they are described, and what does the message advise?"""
 
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.nn import functional
-from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.data import DataLoader, Dataset, TensorDataset
 
 from workbench.errors import WorkloadError
 from workbench.workload import Workload, prepare
 
 _DATA = TensorDataset(torch.ones(4, 2), torch.zeros(4, dtype=torch.long))
 _MODEL = nn.Linear(2, 2)
+
 _OPTIMIZER = torch.optim.SGD(_MODEL.parameters())
+
+
+async def _batches_later() -> AsyncIterator[Tensor]:
+    yield torch.ones(2)
 
 
 @pytest.mark.parametrize(
@@ -21,6 +27,7 @@ _OPTIMIZER = torch.optim.SGD(_MODEL.parameters())
     [
         (3, _DATA, {}, "model is a int, which cannot be called"),
         (nn.Linear, _DATA, {}, "model is the class Linear: give an instance"),
+        (nn.Linear(2, 2, device="meta"), _DATA, {}, "meta device.*to_empty"),
         (nn.LazyLinear(2), _DATA, {}, "lazy parameters.*call the model once"),
         (abs, _DATA, {"loss": functional.cross_entropy}, "training needs a torch.nn.Module"),
         (_MODEL, (x for x in _DATA), {}, "read only once: give a function"),
@@ -63,6 +70,7 @@ _OPTIMIZER = torch.optim.SGD(_MODEL.parameters())
             {"step": lambda model, batch: None, "loss": functional.cross_entropy},
             "loss and step are both given",
         ),
+        (_MODEL, _DATA, {"name": 5}, "name=5 must be text"),
         (_MODEL, _DATA, {"device": "graphics card"}, "not a device; give for instance 'cpu'"),
     ],
 )
@@ -122,6 +130,30 @@ def test_data_that_gives_batches_only_once_is_found_out() -> None:
         training.step(next(training.batches()))
         with pytest.raises(WorkloadError, match="gave batches once and none afterwards"):
             next(training.batches())
+
+
+class Unsized(Dataset[Tensor]):
+    """Samples without a number of samples."""
+
+    def __getitem__(self, index: int) -> Tensor:
+        return torch.ones(2)
+
+
+@pytest.mark.parametrize(
+    ("data", "match"),
+    [
+        (TensorDataset(torch.ones(0, 2)), r"\(TensorDataset\) gave no batch: it is empty"),
+        (Unsized(), r"Unsized has no __len__.*IterableDataset"),
+        (lambda: None, "data function gave NoneType; it must return"),
+        (lambda: 5, "data function gave int; it must return"),
+        (_batches_later, "data function gave async_generator; it must return"),
+    ],
+)
+@pytest.mark.parametrize("step", [None, lambda model, batch: None])
+def test_data_without_samples_is_refused_with_the_remedy(data: Any, match: str, step: Any) -> None:
+    """In order (inference) and shuffled (a step), because torch looks only before shuffling."""
+    with pytest.raises(WorkloadError, match=match), prepare(Workload(_MODEL, data, step=step)):
+        pass
 
 
 def test_drop_last_that_drops_everything_is_named() -> None:

@@ -12,9 +12,10 @@ from workbench.profiling.phases import CapturePlan
 from workbench.profiling.results import explain_nothing, gather
 from workbench.profiling.watch import Watched, describe, known_length
 from workbench.profiling.writing import write_run
-from workbench.recording.ownership import claim
+from workbench.recording.ownership import claim, refuse_unfinished_start
 from workbench.recording.window import warm_up
-from workbench.settings import Record
+from workbench.settings import Record, check_records
+from workbench.store.names import as_folder
 from workbench.store.writing import check_writable
 
 if TYPE_CHECKING:
@@ -47,7 +48,8 @@ def capture(
 
     Args:
         folder: The Run's folder, ``runs/capture`` when left out. One that exists already is left
-            alone: the Run goes to a numbered one beside it, ``cap.folder`` says which.
+            alone: the Run goes to a numbered one beside it, ``cap.folder`` says which. For a
+            place without a name of its own, such as ``.``, it goes into that place.
         record: What the profiler records beside operators and kernels.
         warmup: Steps before the window, at least 1: the first ones carry one-time costs.
         steps: Steps in the window; fewer when their trace would become too large.
@@ -70,12 +72,14 @@ class Capture:
         steps: int = 10,
         gives_way: bool = False,
     ) -> None:
+        check_records(None, record)
         for name, value in (("warmup", warmup), ("steps", steps)):
             if isinstance(value, bool) or not isinstance(value, int) or value < 1:
                 raise SettingError(f"{name}={value!r} must be a whole number of at least 1.")
         self.folder: Path | None = None
         self.notes: list[str] = []
-        self._target = Path("runs/capture" if folder is None else folder)
+        target = as_folder(folder, "runs/capture")
+        self._target = target if target.name not in ("", "..") else target / "capture"
         self._plan = CapturePlan(warmup=warmup, steps=steps)
         self._record = record
         self._gives_way = gives_way
@@ -90,6 +94,7 @@ class Capture:
         if self._used:
             raise RunError("a capture is used once: call wb.capture(...) again for another one.")
         check_writable(self._target.parent)
+        refuse_unfinished_start()
         owner = claim("wb.capture", give_way=self.abandon if self._gives_way else None)
         self._used = True
         try:

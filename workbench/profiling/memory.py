@@ -15,7 +15,7 @@ def explain_out_of_memory() -> Iterator[None]:
     try:
         yield
     except (MemoryError, RuntimeError) as error:
-        if _is_out_of_memory(error):
+        if _is_out_of_memory(error) and _REMEDY not in getattr(error, "__notes__", ()):
             error.add_note(_REMEDY)
         raise
 

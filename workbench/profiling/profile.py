@@ -16,13 +16,13 @@ from workbench.recording.lead import lead_steps
 from workbench.recording.limits import Limits
 from workbench.recording.load import LoadProbe
 from workbench.recording.loop import Loop
-from workbench.recording.ownership import claim
+from workbench.recording.ownership import claim, refuse_unfinished_start
 from workbench.recording.plan import plan_steps
 from workbench.recording.progress import Progress
 from workbench.recording.warned import WarningLog
 from workbench.recording.window import Window, warm_up
-from workbench.settings import Record, Settings
-from workbench.store.names import safe_name
+from workbench.settings import Record, Settings, check_records
+from workbench.store.names import as_folder, safe_name
 from workbench.store.writing import check_writable
 
 if TYPE_CHECKING:
@@ -70,6 +70,8 @@ def profile(
         WorkloadError: The parts of the workload do not fit together.
     """
     _check(work, steps, time_limit_s)
+    check_records(settings, record)
+    _check_plain(keep_training, name)
     order = _Order(
         settings=settings or Settings(),
         record=record,
@@ -77,8 +79,9 @@ def profile(
         time_limit_s=time_limit_s,
         keep_training=keep_training,
     )
-    parent = Path(RUNS if folder is None else folder)
+    parent = as_folder(folder, RUNS)
     check_writable(parent)
+    refuse_unfinished_start()
     mine = claim("wb.profile")
     try:
         with Progress(shown=progress, title=work.title) as bar, explain_out_of_memory():
@@ -181,8 +184,22 @@ def _check(work: Any, steps: Any, time_limit_s: Any) -> None:
         )
     if isinstance(steps, bool) or not isinstance(steps, int) or steps < 2:
         raise SettingError(f"steps={steps!r} must be a whole number of at least 2.")
-    if time_limit_s is not None and not time_limit_s > 0:
-        raise SettingError(f"time_limit_s={time_limit_s!r} must be positive, or None for no limit.")
+    if time_limit_s is not None and not (_is_number(time_limit_s) and time_limit_s > 0):
+        raise SettingError(
+            f"time_limit_s={time_limit_s!r} must be a positive number of seconds, or None for "
+            "no limit."
+        )
+
+
+def _check_plain(keep_training: Any, name: Any) -> None:
+    if not isinstance(keep_training, bool):
+        raise SettingError(f"keep_training={keep_training!r} must be True or False.")
+    if name is not None and not isinstance(name, str):
+        raise SettingError(f"name={name!r} must be text, or left out.")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _name(work: "Workload", settings: Settings) -> str:

@@ -107,7 +107,7 @@ class Limits:
             previous(number, frame)
 
     def _watch(self) -> None:
-        if self._ended.wait(self._seconds):
+        if self._ended.wait(min(self._seconds or 0.0, threading.TIMEOUT_MAX)):
             return
         self._late = True
         while not self._ended.is_set():

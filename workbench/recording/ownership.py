@@ -5,6 +5,7 @@ crashes it, also when the outer one only waits in the warm-up of its schedule.
 """
 
 import gc
+import multiprocessing
 import threading
 import weakref
 from collections.abc import Callable
@@ -70,6 +71,19 @@ def refuse_foreign_profiler() -> None:
         raise ProfilerBusyError(_foreign("a torch profiler is already recording"))
     if _scheduled_profiler_waits():
         raise ProfilerBusyError(_foreign("a torch profiler with a schedule is waiting to record"))
+
+
+def refuse_unfinished_start() -> None:
+    """Refuse in a worker process that still imports the script which is to start it.
+
+    Raises:
+        ProfilerBusyError: naming the line that keeps a worker from running the script again.
+    """
+    if getattr(multiprocessing.current_process(), "_inheriting", False):
+        raise ProfilerBusyError(
+            "a worker process is running your script again, because workers started by spawn or "
+            "forkserver import it: put what it does below  if __name__ == '__main__':"
+        )
 
 
 def _foreign(what: str) -> str:

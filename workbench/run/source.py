@@ -154,4 +154,6 @@ class Runs:
 
 def runs(folder: str | Path = "runs") -> Runs:
     """The Runs on disk below ``folder``, oldest first."""
-    return Runs(Path(folder))
+    from workbench.store.names import as_folder
+
+    return Runs(as_folder(folder, "runs"))

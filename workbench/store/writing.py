@@ -66,9 +66,9 @@ def new_run_folder(parent: str | Path, name: str) -> Iterator[NewRun]:
 
 def check_writable(parent: str | Path) -> None:
     """Refuse a place where a Run could not be written, before anything is measured."""
-    there = Path(parent).absolute()
-    while not os.path.lexists(there) and there != there.parent:
-        there = there.parent
+    _check_current_folder()
+    with _explained(Path(parent)):
+        there = _nearest(Path(parent).absolute())
     if not there.is_dir():
         raise RunError(f"{there} is not a folder: give another folder=... for the Run.")
     if not os.access(there, os.W_OK | os.X_OK):
@@ -82,6 +82,28 @@ def check_writable(parent: str | Path) -> None:
             f"the disk of {there} is full ({free / 1e6:.1f} MB free): "
             "free some space, or give folder=... on another disk."
         )
+
+
+def _check_current_folder() -> None:
+    """Torch and its compiler ask for the current folder, also where the Run goes elsewhere."""
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        raise RunError(
+            "the current folder was deleted: change to one that is there with os.chdir(...)."
+        ) from None
+
+
+def _nearest(path: Path) -> Path:
+    """``path``, or the nearest folder above it that exists; one that could not exist raises."""
+    while path != path.parent:
+        try:
+            path.lstat()
+        except (FileNotFoundError, NotADirectoryError):
+            path = path.parent
+        else:
+            break
+    return path
 
 
 def temporary_path(parent: Path, name: str) -> Path:

@@ -45,7 +45,10 @@ def compiled(model: Any, device: torch.device) -> Any:
         # Importing the compiler warns of torch's own deprecated calls; as errors they would end it.
         warnings.simplefilter("ignore")
         importlib.import_module("torch._inductor.compile_fx")
-    return torch.compile(model)
+    try:
+        return torch.compile(model)
+    except RuntimeError as error:
+        raise SettingError(f"compile=True cannot act on this model: {error}") from error
 
 
 @contextmanager

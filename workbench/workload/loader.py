@@ -8,7 +8,7 @@ from typing import Any
 
 from torch.utils.data import BatchSampler, DataLoader, Dataset, IterableDataset, IterDataPipe
 
-from workbench.errors import SettingError
+from workbench.errors import SettingError, WorkloadError
 from workbench.settings import Settings
 
 LOADER_SETTINGS = (
@@ -27,9 +27,27 @@ def is_plain(loader: DataLoader[Any]) -> bool:
 
 
 def loader_for(dataset: Any, batch_size: int, *, shuffle: bool) -> DataLoader[Any]:
-    """A loader in this process over single samples."""
-    shuffle = shuffle and not isinstance(dataset, IterableDataset)
+    """A loader in this process over single samples.
+
+    Raises:
+        WorkloadError: When the data set is empty, or cannot say how many samples it has.
+    """
+    iterable = isinstance(dataset, IterableDataset)
+    if not iterable:
+        _check_length(dataset)
+    shuffle = shuffle and not iterable
     return DataLoader(dataset, batch_size=batch_size, shuffle=shuffle)
+
+
+def _check_length(dataset: Any) -> None:
+    name = type(dataset).__name__
+    if not hasattr(dataset, "__len__"):
+        raise WorkloadError(
+            f"the data set {name} has no __len__, so its samples cannot be put in an order: give "
+            "it one, make it an IterableDataset, or give a DataLoader with a sampler."
+        )
+    if len(dataset) == 0:
+        raise WorkloadError(f"the data ({name}) gave no batch: it is empty.")
 
 
 def adapted(loader: DataLoader[Any], settings: Settings) -> DataLoader[Any]:

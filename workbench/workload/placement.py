@@ -11,10 +11,11 @@ from workbench.errors import SettingError, WorkloadError
 
 
 def model_device(model: Any) -> torch.device:
-    """The device of the first parameter or buffer; the CPU for a model that has none."""
+    """The device of the first parameter or buffer that has numbers; else the CPU."""
     if isinstance(model, nn.Module):
         for tensor in (*model.parameters(), *model.buffers()):
-            return tensor.device
+            if tensor.device.type != "meta":
+                return tensor.device
     return torch.device("cpu")
 
 

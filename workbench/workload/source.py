@@ -9,7 +9,13 @@ from torch.utils.data import DataLoader, RandomSampler
 from workbench.errors import SettingError, WorkloadError
 from workbench.settings import Settings
 from workbench.workload.loader import LOADER_SETTINGS, adapted, is_plain, loader_for
-from workbench.workload.workload import DEFAULT_BATCH_SIZE, Workload, is_data_set, is_factory
+from workbench.workload.workload import (
+    DEFAULT_BATCH_SIZE,
+    Workload,
+    can_be_iterated,
+    is_data_set,
+    is_factory,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +47,7 @@ def open_source(work: Workload, settings: Settings, notes: list[str]) -> Source:
         if hasattr(type(data), "__next__"):
             _refuse(settings, "the data function gives an iterator")
             return Source(epoch=_remade(data, work.data), kind=type(data).__name__, loader=None)
-        if data is None or isinstance(data, str | bytes):
+        if isinstance(data, str | bytes) or not can_be_iterated(data):
             raise WorkloadError(
                 f"the data function gave {type(data).__name__}; it must return a Dataset, a "
                 "DataLoader or an iterable of batches."

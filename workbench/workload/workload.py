@@ -61,6 +61,8 @@ class Workload:
         _check_schedulers(self)
         _check_data(self)
         _check_device(self)
+        if self.name is not None and not isinstance(self.name, str):
+            raise WorkloadError(f"name={self.name!r} must be text, or left out.")
 
     @property
     def optimizers(self) -> tuple[Optimizer, ...]:
@@ -122,11 +124,23 @@ def _check_model(work: Workload) -> None:
             "the model has lazy parameters whose shapes are not known yet: "
             "call the model once on a batch before making the Workload."
         )
+    if work.step is None and isinstance(model, nn.Module) and _is_empty(model):
+        raise WorkloadError(
+            "the model is on the meta device, where weights have shapes but no numbers: give it "
+            "some with model.to_empty(device='cpu') and load its weights. For weights that hooks "
+            "bring in while it runs, give step=my_step with your own step(model, batch)."
+        )
     if work.trains and work.step is None and not isinstance(model, nn.Module):
         raise WorkloadError(
             f"model is a {type(model).__name__}; training needs a torch.nn.Module, "
             "or step=my_step with your own step(model, batch)."
         )
+
+
+def _is_empty(model: nn.Module) -> bool:
+    """Whether there is a weight and every one is on the meta device."""
+    devices = {tensor.device.type for tensor in (*model.parameters(), *model.buffers())}
+    return devices == {"meta"}
 
 
 def _check_parts(work: Workload) -> None:
@@ -208,10 +222,7 @@ def _check_data(work: Workload) -> None:
             f"data is a {type(data).__name__}; give a Dataset, a DataLoader, a list of batches, or "
             "a function that gives one. A single batch goes into a list: data=[batch]."
         )
-    given = data is not None and (
-        isinstance(data, Dataset | Iterable) or hasattr(data, "__getitem__") or callable(data)
-    )
-    if not given:
+    if not (can_be_iterated(data) or callable(data)):
         raise WorkloadError(
             f"data is a {type(data).__name__}, which cannot be iterated: give a Dataset, a "
             "DataLoader, a list of batches, or a function that gives one."
@@ -226,6 +237,11 @@ def _check_data(work: Workload) -> None:
             f"batch_size={size} is given, but data ({type(data).__name__}) gives whole batches "
             "already: leave batch_size out, or use Settings(batch_size=...) to change it for a run."
         )
+
+
+def can_be_iterated(data: object) -> bool:
+    """Whether batches or samples can be taken from ``data``."""
+    return isinstance(data, Dataset | Iterable) or hasattr(data, "__getitem__")
 
 
 def is_factory(data: object) -> bool:
