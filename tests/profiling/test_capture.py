@@ -1,6 +1,8 @@
 """``wb.capture``: the user's own loop, recorded without being rewritten."""
 
 import gc
+import subprocess
+import sys
 import threading
 import weakref
 from pathlib import Path
@@ -232,6 +234,40 @@ def test_the_run_is_there_only_after_the_block() -> None:
 def test_a_plan_that_makes_no_sense_is_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(SettingError, match="whole number"):
         wb.capture(**wrong)
+
+
+def test_an_argument_of_another_kind_is_refused() -> None:
+    with pytest.raises(SettingError, match=r"wb\.Record\("):
+        wb.capture(record={"stacks": True})  # type: ignore[arg-type]
+    with pytest.raises(RunError, match="folder=5 is not a path"):
+        wb.capture(5)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("nameless", [".", "sub/.."])
+def test_a_place_without_a_name_of_its_own_holds_the_run(nameless: str, place: Path) -> None:
+    (place / "sub").mkdir()
+    with wb.capture(nameless) as cap:
+        for batch in cap.watch(loader(14)):
+            batch[0].sum()
+            cap.step()
+    assert cap.folder is not None
+    assert cap.folder.resolve() == place / "capture"
+
+
+_ENDS_INSIDE = """
+import gc, torch, workbench as wb
+capture = wb.capture()
+capture.__enter__()
+for _ in range(6):
+    torch.ones(2) + 1
+    capture.step()
+"""
+
+
+def test_a_process_that_ends_inside_a_capture_ends_without_a_word(place: Path) -> None:
+    command = [sys.executable, "-c", _ENDS_INSIDE]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
 
 
 def test_a_profiler_of_ones_own_inside_the_window_keeps_its_events() -> None:

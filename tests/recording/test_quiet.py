@@ -14,6 +14,7 @@ def test_kineto_is_kept_quiet_and_others_are_not(capfd: pytest.CaptureFixture[st
         os.write(2, f"USDT:{STAMP} SyncActivityProfilerHandler.cpp:52] profiler_start\n".encode())
         os.write(2, b"a warning of the user's own library\n")
         os.write(2, f"WARNING:{STAMP} CuptiActivityApi.cpp:9] no permission\n".encode())
+        os.write(2, b"ERROR: External init callback must run in same thread as registerClient\n")
         os.write(
             2,
             f"WARNING:{STAMP} init.cpp:1] External init callback must run in same thread as "

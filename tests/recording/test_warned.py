@@ -35,6 +35,22 @@ def test_the_way_to_show_warnings_is_put_back() -> None:
     assert warnings.showwarning is before
 
 
+def test_a_warning_is_collected_where_there_is_no_folder_and_no_home(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A current folder may be deleted, and a container's user need not have a home."""
+
+    def gone(*_: object) -> Path:
+        raise FileNotFoundError
+
+    def homeless(*_: object) -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "cwd", gone)
+    monkeypatch.setattr(Path, "home", homeless)
+    assert without_places("cannot read /data/x.jpg") == "cannot read /data/x.jpg"
+
+
 def test_places_of_this_user_are_left_out(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("HOME", "/home/alice")
     monkeypatch.chdir(tmp_path)

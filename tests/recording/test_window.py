@@ -1,8 +1,10 @@
 """The profiled window: whole steps, one export, and never two profilers at once."""
 
+import cProfile
 import gc
 import gzip
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -188,3 +190,38 @@ def test_a_window_has_one_life() -> None:
     assert window.state is State.STOPPED
     window.start()
     assert window.state is State.STOPPED
+
+
+@pytest.mark.parametrize("kind", ["function", "cProfile"])
+def test_a_profile_function_of_the_users_is_set_again_after_stacks_were_recorded(
+    kind: str,
+) -> None:
+    """Torch takes its place to see Python's calls, and leaves it empty."""
+    profiler = cProfile.Profile()
+    if kind == "cProfile":
+        profiler.enable()
+    else:
+        sys.setprofile(lambda frame, event, argument: None)
+    mine = sys.getprofile()
+    window = opened(stacks=True)
+    work()
+    window.stop()
+    found = sys.getprofile()
+    profiler.disable()
+    sys.setprofile(None)
+    assert mine is not None
+    assert found is mine
+
+
+def test_a_forked_child_leaves_its_parents_recording_alone(tmp_path: Path) -> None:
+    """Kineto's threads are not in the child: stopping it there hangs or crashes."""
+    window = opened()
+    work()
+    child = os.fork()
+    if child == 0:
+        window.stop()
+        os._exit(0 if window.state is State.STOPPED else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    window.stop()
+    window.export(tmp_path / "t.json.gz")
+    assert "aten::add" in names(tmp_path / "t.json.gz")

@@ -1,6 +1,7 @@
 """Python's garbage collection: numbers in the steps of record, ranges in the trace."""
 
 import gc
+import sys
 import threading
 import time
 from contextlib import suppress
@@ -49,6 +50,8 @@ class GarbageProbe:
         return {"collections": list(self._collections), "ns": list(self._ns)}
 
     def _collect(self, phase: str, info: dict[str, int]) -> None:
+        if sys.is_finalizing():
+            return
         if phase == "start":
             if self.marking and threading.get_ident() == self._thread:
                 self._range = _open_range()

@@ -8,6 +8,8 @@ from contextlib import contextmanager
 
 _KINETO = re.compile(rb"^([A-Z]+):\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \d+:\d+ ")
 _HARMLESS = (b"External init callback must run in same thread",)
+_BARE = b"ERROR: External init callback must run in same thread"
+"""The same, as Kineto writes it where its logger is not there yet."""
 
 
 @contextmanager
@@ -42,7 +44,7 @@ def quiet_kineto() -> Iterator[list[str]]:
 def _is_kineto(line: bytes, messages: list[str]) -> bool:
     match = _KINETO.match(line)
     if match is None:
-        return False
+        return line.startswith(_BARE)
     if match.group(1) in (b"WARNING", b"ERROR") and not any(text in line for text in _HARMLESS):
         text = line[match.end() :].decode(errors="replace").strip()
         messages.append(text.partition("] ")[2] or text)

@@ -1,6 +1,7 @@
 """Collect the warnings that the user's code raises, and still show them."""
 
 import warnings
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -51,7 +52,8 @@ class WarningLog:
 
 def without_places(text: str) -> str:
     """``text`` without the folders of this user: a Run may be passed on."""
-    for place, sign in ((Path.cwd(), "."), (Path.home(), "~")):
-        if len(str(place)) > 1:
-            text = text.replace(str(place), sign)
+    for find, sign in ((Path.cwd, "."), (Path.home, "~")):
+        with suppress(OSError, RuntimeError):  # a folder that is gone, a user without a home
+            place = str(find())
+            text = text.replace(place, sign) if len(place) > 1 else text
     return text

@@ -6,6 +6,7 @@ step, torch has nothing to warn about between cycles, and nothing is post-proces
 
 import atexit
 import json
+import os
 import shutil
 import sys
 import tempfile
@@ -52,7 +53,8 @@ class Window:
         """Warnings and errors of Kineto, such as missing permission."""
         self._record = record
         self._device_type = device_type
-        self._thread = threading.get_ident()
+        self._thread = os.getpid(), threading.get_ident()
+        self._user_trace: Any = None
         self._profiler: Any = None
         self._step: Any = None
         self._number: int | None = None
@@ -80,6 +82,7 @@ class Window:
         if self.state is not State.PREPARED:
             return  # it gave way
         self._unwatch()
+        self._user_trace = sys.getprofile()  # recording stacks takes its place
         self._quietly(self._profiler.start_trace)
         self.state = State.RECORDING
         self._watch_for_others()
@@ -103,6 +106,9 @@ class Window:
         if self.state not in (State.PREPARED, State.RECORDING):
             return
         self._unwatch()
+        if os.getpid() != self._thread[0]:  # a forked child: the recording is its parent's
+            self.state = State.STOPPED
+            return
         if self.state is State.PREPARED:
             self._quietly(self._profiler.start_trace)
         step, self._step = self._step, None
@@ -110,6 +116,7 @@ class Window:
             partial = json.dumps({"partial_step": self._number})
             self._profiler.add_metadata_json("workbench", partial)
         self._quietly(self._profiler.stop_trace)
+        _put_back(self._user_trace)
         if step is not None:
             step.__exit__(None, None, None)  # only now: the trace then says "finished": false
         self.state = State.STOPPED
@@ -180,7 +187,7 @@ class Window:
         return start
 
     def _give_way(self) -> None:
-        if threading.get_ident() != self._thread:
+        if threading.get_ident() != self._thread[1]:
             raise ProfilerBusyError(
                 "workbench is recording in another thread of this process, and two profilers at "
                 "once crash torch: start yours when the recording has ended."
@@ -194,8 +201,19 @@ class Window:
             self._forget()
 
     def _forget(self) -> None:
-        if threading.get_ident() == self._thread:  # from another thread torch would crash
+        # From another thread torch would crash.
+        if (os.getpid(), threading.get_ident()) == self._thread:
             self.stop()
+
+
+def _put_back(trace: Any) -> None:
+    """Set a user's profile function again, such as cProfile's, where recording removed it."""
+    if trace is None or sys.getprofile() is not None:
+        return
+    if callable(trace):
+        sys.setprofile(trace)
+    elif hasattr(trace, "enable"):
+        trace.enable()
 
 
 def _forget(window: weakref.ref[Window]) -> None:
