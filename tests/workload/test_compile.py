@@ -2,6 +2,7 @@
 
 import gc
 import weakref
+from pathlib import Path
 
 import pytest
 import torch
@@ -21,7 +22,11 @@ def _work(model: nn.Module) -> Workload:
 
 
 @pytest.mark.slow
-def test_a_compiled_run_gives_the_same_loss_and_leaves_nothing() -> None:
+def test_a_compiled_run_gives_the_same_loss_and_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With an empty cache, so that the compiler really starts its threads."""
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.Linear(8, 2))
     work = _work(model)

@@ -53,16 +53,32 @@ def compiled(model: Any, device: torch.device) -> Any:
 
 @contextmanager
 def without_new_compile_workers() -> Iterator[None]:
-    """End the compiler's worker processes after the block, unless they were there before it."""
-    module = "torch._inductor.async_compile"
-    before = getattr(sys.modules.get(module), "_pool_set", ())
-    keep = len(before) > 0
+    """End the compiler's worker processes and threads after the block, unless already there."""
+    keep_processes, keep_threads = _compile_workers()
     try:
         yield
     finally:
-        compiler = sys.modules.get(module)
-        if compiler is not None and not keep and len(compiler._pool_set):
+        processes, threads = _compile_workers()
+        compiler = sys.modules.get(_COMPILER)
+        if compiler is not None and processes and not keep_processes:
             compiler.shutdown_compile_workers()
+        if compiler is not None and threads and not keep_threads:
+            pool = compiler.AsyncCompile.pool
+            pool().shutdown()
+            pool.cache_clear()  # the next compilation makes a new one
+
+
+_COMPILER = "torch._inductor.async_compile"
+
+
+def _compile_workers() -> tuple[bool, bool]:
+    """Whether the compiler holds a pool of processes, and one of threads."""
+    compiler = sys.modules.get(_COMPILER)
+    if compiler is None:
+        return False, False
+    pool = getattr(getattr(compiler, "AsyncCompile", None), "pool", None)
+    made = getattr(pool, "cache_info", None)
+    return len(getattr(compiler, "_pool_set", ())) > 0, made is not None and made().currsize > 0
 
 
 def _missing_tool(device: torch.device) -> str | None:
