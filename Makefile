@@ -8,8 +8,8 @@ endif
 TORCH_INDEX ?=
 
 BIN := .venv/bin
-INSTALL := $(BIN)/python -m pip install --constraint constraints.txt \
-	$(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
+INSTALL := $(BIN)/python -m pip install --constraint constraints.txt
+TORCH := $(BIN)/python -m pip install --index-url $(TORCH_INDEX) $(shell grep '^torch==' constraints.txt)
 SOURCES := pyproject.toml setup.py constraints.txt
 TOOLS := .venv/stamp-dev
 PYTEST := $(BIN)/python -m pytest
@@ -62,6 +62,7 @@ $(BIN)/python:
 	@if [ "$$(uname -s)" = Linux ] && [ -z "$(TORCH_INDEX)" ] && ! command -v nvidia-smi >/dev/null; then \
 		echo "No NVIDIA driver here. PyPI's torch brings CUDA (several GB); for the small CPU build:"; \
 		echo "  make demo TORCH_INDEX=https://download.pytorch.org/whl/cpu"; fi
+	$(if $(TORCH_INDEX),$(TORCH))
 	$(INSTALL) --editable ".[all]"
 	@touch $@
 

@@ -132,3 +132,12 @@ def test_one_step_is_no_median_and_no_range():
     figure = step_times([5_000_000])
     assert figure.layout.title.text == "A step takes 5.00 ms"
     assert figure.layout.title.subtitle.text == "one step, measured without the profiler"
+
+
+def test_the_names_of_the_layers_stand_apart_when_the_last_step_is_short():
+    """The axis reaches 100 ms in 272 pixels or so: names 0.5 ms apart would lie on each other."""
+    steps, waits = [100 * MS, 1 * MS], [4 * MS, MS // 10]
+    notes = {note.text: note.y for note in input_waits(steps, waits).layout.annotations}
+    low = next(y for text, y in notes.items() if "wait for data" in text)
+    high = next(y for text, y in notes.items() if "the rest" in text)
+    assert high - low >= 0.07 * 100

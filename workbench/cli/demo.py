@@ -48,7 +48,7 @@ def _measure(folder: Path, steps: int) -> tuple["Run", "Run"]:
     work = demo_workload()
     runs = []
     for number, workers in ((2, BASELINE_WORKERS), (3, TRIED_WORKERS)):
-        typer.echo(f"{number}/4 training with {workers} loader workers …")
+        typer.echo(f"{number}/4 training with {workers} loader workers (up to a minute) …")
         settings = Settings(workers=workers)
         name = f"demo-{workers}-workers"
         runs.append(profile(work, settings, steps=steps, folder=folder, name=name))

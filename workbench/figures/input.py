@@ -71,7 +71,7 @@ def input_waits(
             customdata=said,
             hovertemplate="%{customdata}<extra></extra>",
         )
-    _name_layers(drawn, wait[-1], rest[-1])
+    _name_layers(drawn, wait[-1], rest[-1], max(map(sum, zip(wait, rest, strict=True))))
     return drawn
 
 
@@ -109,10 +109,10 @@ def _bars(
     return at, wait, rest, said
 
 
-def _name_layers(drawn: "go.Figure", wait: float, rest: float) -> None:
-    """Name both layers beside the last bar, where there is room for the words."""
+def _name_layers(drawn: "go.Figure", wait: float, rest: float, top: float) -> None:
+    """Name both layers beside the last bar, apart from each other on an axis up to ``top``."""
     place: dict[str, Any] = {"xref": "paper", "xanchor": "left", "xshift": 6}
-    apart = 0.08 * (wait + rest)
+    apart = 0.08 * top
     low, high = wait / 2, wait + rest / 2
     if high - low < apart:
         high = low + apart
