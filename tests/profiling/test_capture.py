@@ -203,14 +203,37 @@ def test_a_capture_on_a_thread_of_its_own_works() -> None:
     assert len(steps(trace_of(caps[0]))) == 10
 
 
+def test_leaving_it_on_another_thread_is_refused_and_it_goes_on(place: Path) -> None:
+    """Torch crashes the process when its profiler is stopped where it was not started."""
+    said: list[str] = []
+    with wb.capture() as cap:
+
+        def leave() -> None:
+            try:
+                cap.__exit__(None, None, None)
+            except RunError as error:
+                said.append(str(error))
+
+        for number, batch in enumerate(cap.watch(loader(14))):
+            if number == 6:
+                thread = threading.Thread(target=leave)
+                thread.start()
+                thread.join()
+            batch[0].sum()
+            cap.step()
+    assert "on the thread that runs the loop" in said[0]
+    assert len(steps(trace_of(cap))) == 10
+
+
 def test_nesting_is_refused() -> None:
     with wb.capture() as cap:
         with pytest.raises(ProfilerBusyError, match=r"wb\.capture is already running"):
             wb.profile(workload())
-        with pytest.raises(ProfilerBusyError), wb.capture():
-            pass
         for _ in range(4):
             cap.step()
+        # Now it records, and is still named as what it is rather than as a profiler of torch.
+        with pytest.raises(ProfilerBusyError, match=r"wb\.capture is already"), wb.capture():
+            pass
     assert cap.folder is not None
 
 

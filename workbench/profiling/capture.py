@@ -113,7 +113,13 @@ class Capture:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._close(error)
+        if not self.is_elsewhere():
+            self._close(error)
+        elif error is None:
+            raise RunError(
+                "the capture was left on another thread than it was entered on, and only there can "
+                "torch's profiler be stopped: leave it on the thread that runs the loop."
+            )
 
     @property
     def run(self) -> "Run":
@@ -163,7 +169,7 @@ class Capture:
     def range(self, name: str) -> AbstractContextManager[object]:
         """Name a part of the step, in any characters; it appears as a range in the trace."""
         active = self._active
-        return nullcontext() if active is None else active.range(active.labels.safe(name))
+        return nullcontext() if active is None else active.range(active.labels.safe(str(name)))
 
     def _waiting(self) -> AbstractContextManager[object]:
         active = self._active

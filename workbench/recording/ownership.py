@@ -45,17 +45,22 @@ def claim(what: str, *, give_way: Callable[[], None] | None = None) -> Ownership
     if holder is not None and holder.give_way is not None:
         holder.give_way()
         holder.release()
-    refuse_foreign_profiler()
     mine = Ownership(what, give_way)
     with _MUTEX:
         other = _holder()
         if other is None:
             _holders[:] = [weakref.ref(mine)]
-            return mine
-    raise ProfilerBusyError(
-        f"{other.what} is already running in this process (thread {other.thread!r}), and torch can "
-        f"record only once at a time: wait until it has ended, then start {what} again."
-    )
+    if other is not None:
+        raise ProfilerBusyError(
+            f"{other.what} is already running in this process (thread {other.thread!r}), and torch "
+            f"can record only once at a time: wait until it has ended, then start {what} again."
+        )
+    try:
+        refuse_foreign_profiler()
+    except BaseException:
+        mine.release()  # a traceback may keep it alive for long
+        raise
+    return mine
 
 
 def refuse_foreign_profiler() -> None:
