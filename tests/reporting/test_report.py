@@ -14,6 +14,7 @@ import textwrap
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -178,6 +179,30 @@ def test_hostile_names_stay_text_up_to_the_page(tmp_path: Path):
 def test_missing_source_is_said_at_once(tmp_path: Path):
     with pytest.raises(RunError, match="does not exist"):
         report(tmp_path / "nothing.json", tmp_path / "report.html")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "match"),
+    [
+        ({"out": 5}, "out=5 is not a path"),
+        ({"out": "a\0.html"}, "is not a path"),
+        ({"out": "x" * 300}, "no report can be written"),
+        ({"title": 5}, "title=5 must be text"),
+        ({"time_limit_s": "5"}, "positive number of seconds"),
+        ({"time_limit_s": 0}, "positive number of seconds"),
+        ({"baseline": 5}, "5 is neither a Run nor a path"),
+        ({"baseline": "loop.json.gz"}, "baseline='loop.json.gz' is not a Run that was measured"),
+        ({"other": "loop.json.gz"}, "other='loop.json.gz' is not a Run that was measured"),
+    ],
+)
+def test_arguments_are_checked_before_any_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wrong: dict[str, Any], match: str
+):
+    monkeypatch.chdir(tmp_path)
+    sample.trace(tmp_path / "loop.json.gz")
+    with pytest.raises((ReportError, RunError), match=match):
+        report("loop.json.gz", **wrong)
+    assert [path.name for path in tmp_path.iterdir()] == ["loop.json.gz"]
 
 
 @pytest.mark.parametrize("out", ["missing/report.html", "folder"])

@@ -2,6 +2,7 @@
 
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -75,6 +76,13 @@ def test_a_trace_alone_has_no_step_times_to_compare(tmp_path: Path) -> None:
     run = wb.open(measured(tmp_path, "run", step_ms=100))
     with pytest.raises(RunError, match="profiled times are not real step times"):
         wb.compare(run, trace)
+
+
+@pytest.mark.parametrize("other", [None, "runs/b", 5])
+def test_what_is_no_run_is_refused(tmp_path: Path, other: Any) -> None:
+    run = wb.open(measured(tmp_path, "a", step_ms=10))
+    with pytest.raises(RunError, match=r"needs two Runs.*wb\.open"):
+        wb.compare(run, other)
 
 
 def test_runs_lists_loads_and_deletes(tmp_path: Path) -> None:

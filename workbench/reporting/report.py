@@ -14,6 +14,7 @@ from typing import Any
 from workbench.errors import MissingExtraError, ReportError, RunError
 from workbench.reporting.worker import Job, run_worker
 from workbench.run.run import Run
+from workbench.store.record import RECORD_NAME
 from workbench.version import version
 
 NOTEBOOK = ("_notebooks", "reports", "profile.ipynb")
@@ -55,12 +56,13 @@ def report(
     for package in NEEDED:
         if importlib.util.find_spec(package) is None:
             raise MissingExtraError(package, "notebook", "A report")
+    _check(title, time_limit_s)
     source = path_of(run)
-    out = Path(out).expanduser().absolute()
+    out = _file(out)
     parameters: dict[str, Any] = {
         "run_path": str(source),
-        "baseline_path": None if baseline is None else str(path_of(baseline)),
-        "other_path": None if other is None else str(path_of(other)),
+        "baseline_path": None if baseline is None else str(_measured("baseline", baseline)),
+        "other_path": None if other is None else str(_measured("other", other)),
     }
     name = run.name if isinstance(run, Run) else source.name
     job = Job(
@@ -84,6 +86,8 @@ def report(
 def path_of(run: Run | str | Path) -> Path:
     """Where the kernel that makes the report finds a Run."""
     if not isinstance(run, Run):
+        if not isinstance(run, str | os.PathLike):
+            raise RunError(f"{run!r} is neither a Run nor a path: give one of these.")
         path = Path(run).expanduser().absolute()
         if not path.exists():
             raise RunError(
@@ -99,12 +103,37 @@ def path_of(run: Run | str | Path) -> Path:
     return first if len(run.traces) == 1 else first.parent
 
 
+def _check(title: Any, time_limit_s: Any) -> None:
+    if title is not None and not isinstance(title, str):
+        raise ReportError(f"title={title!r} must be text, or left out.")
+    number = isinstance(time_limit_s, int | float) and not isinstance(time_limit_s, bool)
+    if not (number and time_limit_s > 0):
+        raise ReportError(f"time_limit_s={time_limit_s!r} must be a positive number of seconds.")
+
+
+def _file(out: Any) -> Path:
+    if not isinstance(out, str | os.PathLike) or "\0" in str(out):
+        raise ReportError(f"out={out!r} is not a path: give the name of a file.")
+    return Path(out).expanduser().absolute()
+
+
+def _measured(name: str, run: Any) -> Path:
+    """The folder of a Run to compare with; a trace alone has no step times of record."""
+    path = path_of(run)
+    if not (path / RECORD_NAME).is_file():
+        raise RunError(
+            f"{name}={path.name!r} is not a Run that was measured, so its step times are not "
+            "known: give the folder of one that wb.profile or wb.capture wrote."
+        )
+    return path
+
+
 def _draft(out: Path) -> Path:
     """A new, empty file beside ``out``: proof, before any work, that it can be written."""
-    if out.is_dir():
-        raise ReportError(f"{out} is a folder: give the name of a file, such as report.html.")
     draft = out.with_name(f".{out.name}.{os.getpid()}-{secrets.token_hex(4)}.partial")
     try:
+        if out.is_dir():
+            raise ReportError(f"{out} is a folder: give the name of a file, such as report.html.")
         draft.touch(exist_ok=False)
     except OSError as error:
         raise ReportError(

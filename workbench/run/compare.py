@@ -131,10 +131,16 @@ class Comparison:
 def compare(first: Run, second: Run) -> Comparison:
     """Compare step times of record; both Runs must have been measured without the profiler."""
     from workbench.run.facts import steady_blocks
+    from workbench.run.run import Run
     from workbench.statistics.change import compare_steps
 
     blocks: list[list[list[float]]] = []
     for run in (first, second):
+        if not isinstance(run, Run):
+            raise RunError(
+                f"wb.compare needs two Runs, not a {type(run).__name__}: "
+                "wb.compare(wb.open(folder), wb.open(folder2))."
+            )
         timings = None if run.record is None else run.record.timings
         if timings is None or not timings.step_ns:
             raise RunError(
