@@ -1,7 +1,10 @@
 """The command line: ``workbench VERB``, one file a verb."""
 
+import errno
+import io
 import sys
 import traceback
+from typing import NoReturn
 
 import typer
 
@@ -41,6 +44,7 @@ def _root(
 
 def main() -> None:
     """Run the command line; an error of ours is one line on stderr and exit code 2."""
+    _write_any_character()
     try:
         app(standalone_mode=True)
     except WorkbenchError as error:
@@ -49,10 +53,26 @@ def main() -> None:
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(CANNOT_READ)
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            _say_fault()
+        typer.echo("workbench: the disk is full: free some space.", err=True)
+        sys.exit(CANNOT_READ)
     except KeyboardInterrupt:
         typer.echo("workbench: interrupted.", err=True)
         sys.exit(INTERRUPTED)
     except Exception:  # noqa: BLE001 - a fault of ours must not exit with 1, which means findings
-        traceback.print_exc()
-        typer.echo("workbench: this is a fault of workbench itself; please report it.", err=True)
-        sys.exit(CANNOT_READ)
+        _say_fault()
+
+
+def _say_fault() -> NoReturn:
+    traceback.print_exc()
+    typer.echo("workbench: this is a fault of workbench itself; please report it.", err=True)
+    sys.exit(CANNOT_READ)
+
+
+def _write_any_character() -> None:
+    """Show what the encoding of a terminal or pipe lacks as ``?`` instead of ending there."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")

@@ -1,0 +1,41 @@
+"""Where the words go may lack characters or room: that is no fault, and never a traceback."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.run.test_open import gpu_trace
+
+
+@pytest.fixture
+def trace(tmp_path: Path) -> Path:
+    return gpu_trace().write(tmp_path / "t.json.gz")
+
+
+def run(code: str, **environment: str) -> subprocess.CompletedProcess[bytes]:
+    command = [sys.executable, "-c", code + "from workbench.cli import main; main()"]
+    env = {**os.environ, **environment}
+    return subprocess.run(command, capture_output=True, env=env, timeout=120, check=False)
+
+
+def test_an_encoding_without_our_signs_shows_question_marks(trace: Path) -> None:
+    """A pipe on Windows often takes cp1252 only, and a bare container ASCII."""
+    arguments = f"import sys; sys.argv = ['workbench', 'analyze', {str(trace)!r}]\n"
+    done = run(arguments, PYTHONIOENCODING="ascii")
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"?" in done.stdout
+    done.stdout.decode("ascii")
+
+
+def test_a_full_disk_is_one_line(trace: Path) -> None:
+    full = (
+        "import errno, sys, workbench.run.source as source\n"
+        "def full(*_, **__): raise OSError(errno.ENOSPC, 'No space left on device')\n"
+        f"source.open_run = full; sys.argv = ['workbench', 'compare', {str(trace)!r}, 'b']\n"
+    )
+    done = run(full)
+    assert done.returncode == 2
+    assert done.stderr == b"workbench: the disk is full: free some space.\n"
