@@ -1,5 +1,6 @@
 """``wb.capture``: the user's own loop, recorded without being rewritten."""
 
+import errno
 import gc
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from tests.profiling.loops import Slow, Trainer, endless, loader, workload
 from tests.recording.traces import names, steps
 from workbench.errors import ProfilerBusyError, RunError, SettingError
 from workbench.profiling import Capture
+from workbench.recording.window import Window
 
 
 def captured(batches: int, folder: str = "runs/mine", **options: Any) -> Capture:
@@ -177,6 +179,29 @@ def test_a_range_keeps_its_real_name() -> None:
     recorded = names(trace_of(cap), category="user_annotation")
     (label,) = [name for name in set(recorded) if record_of(cap).labels.get(name)]
     assert record_of(cap).labels[label] == 'my "step" ä'
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [OSError(errno.ENOSPC, "No space left on device"), RunError("torch could not write its trace")],
+)
+def test_a_recording_that_cannot_be_made_does_not_end_the_loop(
+    monkeypatch: pytest.MonkeyPatch, problem: Exception
+) -> None:
+    """The size of a trace is learned from a temporary file, for which there may be no room."""
+
+    def fail(window: Window) -> int:
+        raise problem
+
+    monkeypatch.setattr(Window, "measure", fail)
+    trained = 0
+    with wb.capture() as cap:
+        for _ in cap.watch(loader(14)):
+            trained += 1
+            cap.step()
+    assert trained == 14
+    with pytest.raises(RunError, match=r"No space left.*TMPDIR|could not write"):
+        _ = cap.run
 
 
 def test_steps_on_another_thread_are_refused() -> None:

@@ -16,7 +16,7 @@ from torch.nn import functional
 import workbench as wb
 from tests.profiling.loops import workload
 from tests.recording.traces import names, steps
-from workbench.errors import ProfilerBusyError
+from workbench.errors import ProfilerBusyError, RunError
 
 # The Trainer itself warns: about pinned memory without a device, and parts of torch it still uses.
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -89,6 +89,35 @@ def test_a_training_that_failed_does_not_block_the_next_run(place: Path) -> None
     wb.profile(workload(), steps=2)
     assert len(steps(place / "runs/hf/rank0.trace.json.gz")) == 4
     assert any("closed later" in note for note in callback.run.notes)
+
+
+def test_the_run_of_a_training_that_failed_is_there_at_once(place: Path) -> None:
+    """Two steps of warm-up, and the seventh failed: four steps of the window are whole."""
+    from workbench.profiling.huggingface import ProfileCallback
+
+    callback = ProfileCallback("runs/hf")
+    with pytest.raises(ValueError, match="loss is nan"):
+        train(Classifier(fail_at=7), callback)
+    assert callback.run.folder == Path("runs/hf")
+    assert len(steps(place / "runs/hf/rank0.trace.json.gz")) == 4
+    assert not profiler._is_profiler_enabled
+
+
+def test_a_run_that_cannot_be_written_does_not_end_the_training(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What comes after ``train()`` saves the model: a full disk of ours must not prevent it."""
+    from workbench.profiling.huggingface import ProfileCallback
+
+    def full(*_: Any) -> Path:
+        raise RunError("the disk is full")
+
+    monkeypatch.setattr("workbench.profiling.writing.new_run_folder", full)
+    callback, model = ProfileCallback("runs/hf"), Classifier()
+    train(model, callback)
+    assert model.calls == 16
+    with pytest.raises(RunError, match="the disk is full"):
+        _ = callback.run
 
 
 def test_a_training_that_failed_stops_recording_when_its_cell_ends(

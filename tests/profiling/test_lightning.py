@@ -12,6 +12,7 @@ from torch import nn
 
 from tests.profiling.loops import loader
 from tests.recording.traces import names, steps
+from workbench.errors import RunError
 
 # Lightning itself warns: about torch's deprecated parts, few workers, and the logger that is off.
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -74,6 +75,19 @@ def test_a_fit_that_fails_keeps_what_is_whole_and_the_next_fit_works(place: Path
     assert len(steps(place / "runs/fit/rank0.trace.json.gz")) == 4
     lightning.Trainer(**OPTIONS, callbacks=[callback]).fit(module(lightning), loader(10))
     assert callback.run.folder == Path("runs/fit-2")
+
+
+def test_of_two_callbacks_the_later_one_records_and_the_fit_goes_on(place: Path) -> None:
+    lightning = importlib.import_module("lightning.pytorch")
+    from workbench.profiling.lightning import ProfileCallback
+
+    first, second = ProfileCallback("runs/first"), ProfileCallback("runs/second")
+    trainer = lightning.Trainer(**OPTIONS, callbacks=[first, second])
+    trainer.fit(module(lightning), loader(10))
+    assert trainer.global_step == 20
+    assert len(steps(place / "runs/second/rank0.trace.json.gz")) == 10
+    with pytest.raises(RunError, match="nothing was captured"):
+        _ = first.run
 
 
 @pytest.mark.slow

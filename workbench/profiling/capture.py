@@ -186,6 +186,10 @@ class Capture:
             self.notes.append("the loop never said that it ended: the capture was closed later")
             self._close(None)
 
+    def is_running(self) -> bool:
+        """Whether it was entered and not left yet."""
+        return self._active is not None
+
     def is_elsewhere(self) -> bool:
         """Whether it runs on another thread than this one."""
         return self._active is not None and not self._active.is_here()

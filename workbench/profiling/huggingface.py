@@ -10,10 +10,11 @@
 """
 
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from workbench.errors import MissingExtraError
+from workbench.errors import MissingExtraError, WorkbenchError
 from workbench.profiling.capture import Capture
 from workbench.settings import Record
 
@@ -50,7 +51,8 @@ class ProfileCallback(TrainerCallback):
 
     @property
     def run(self) -> "Run":
-        """The Run of the last training."""
+        """The Run of the last training; one that failed without a word is taken as over."""
+        self._end_with_cell()
         return self._capture.run
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **rest: Any) -> None:
@@ -61,12 +63,14 @@ class ProfileCallback(TrainerCallback):
             events.register("post_run_cell", self._end_with_cell)
 
     def on_step_end(self, args: Any, state: Any, control: Any, **rest: Any) -> None:
-        """A step is complete."""
-        self._capture.step()
+        """A step is complete; a capture that gave way to a later one is over."""
+        if self._capture.is_running():
+            self._capture.step()
 
     def on_train_end(self, args: Any, state: Any, control: Any, **rest: Any) -> None:
-        """Write the Run."""
-        self._capture.__exit__(None, None, None)
+        """Write the Run; where that fails ``run`` says why, and the training is not lost."""
+        with suppress(WorkbenchError):
+            self._capture.__exit__(None, None, None)
         self._forget_cell()
 
     def _end_with_cell(self, *result: Any) -> None:

@@ -11,10 +11,11 @@
 
 import importlib
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from workbench.errors import MissingExtraError
+from workbench.errors import MissingExtraError, WorkbenchError
 from workbench.profiling.capture import Capture
 from workbench.settings import Record
 
@@ -69,12 +70,14 @@ class ProfileCallback(_callback_class()):  # type: ignore[misc]
         self._capture.__enter__()
 
     def on_train_batch_end(self, trainer: Any, *rest: Any, **more: Any) -> None:
-        """A step is complete."""
-        self._capture.step()
+        """A step is complete; a capture that gave way to a later one is over."""
+        if self._capture.is_running():
+            self._capture.step()
 
     def on_train_end(self, trainer: Any, pl_module: Any) -> None:
-        """Write the Run."""
-        self._capture.__exit__(None, None, None)
+        """Write the Run; where that fails ``run`` says why, and the training is not lost."""
+        with suppress(WorkbenchError):
+            self._capture.__exit__(None, None, None)
 
     def on_exception(self, trainer: Any, pl_module: Any, exception: BaseException) -> None:
         """Keep what is complete."""

@@ -99,8 +99,8 @@ class Schedule:
         """Do what the plan asks for before the next step, whose number is ``done``."""
         try:
             self._turn(self.phases[-1].name)
-        except ProfilerBusyError as busy:
-            self.problem = busy
+        except (WorkbenchError, OSError) as error:  # the loop must go on, whatever becomes of us
+            self.problem = _explained(error)
             self._end("off")
         if self.window is not None:
             self.window.begin_step(self.done)
@@ -164,3 +164,12 @@ class Schedule:
         self.phases.append(begin_phase(name, most=most))
         self._garbage.counting = name in ("before", "after")
         self._garbage.marking = name == "window"
+
+
+def _explained(error: Exception) -> WorkbenchError:
+    if isinstance(error, WorkbenchError):
+        return error
+    return RunError(
+        f"nothing could be recorded ({error}): free some space, or set TMPDIR to a folder on "
+        "another disk."
+    )
