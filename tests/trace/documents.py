@@ -33,6 +33,10 @@ _HOST = st.fixed_dictionaries(
         "Group size": st.integers(1, 8),
         "In msg nelems": _IDS,
         "dtype": st.sampled_from(["Float", "BFloat16"]),
+        "In split size": st.just("[1, 2]"),
+        "Global rank start": st.integers(0, 8),
+        "Comms Id": st.sampled_from(["17", "4711"]),
+        "Is asynchronized op": st.booleans(),
     },
 )
 _CALL = st.fixed_dictionaries(
@@ -51,6 +55,13 @@ _DEVICE = st.fixed_dictionaries(
         "est. achieved occupancy %": _FLOAT,
         "blocks per SM": _FLOAT,
         "warps per SM": _FLOAT,
+        "queued": _IDS,
+        "graph id": _IDS,
+        "graph node id": _IDS,
+        "memory bandwidth (GB/s)": st.floats(0, 5000),
+        "wait_on_stream": st.integers(0, 9),
+        "wait_on_cuda_event_id": _IDS,
+        "wait_on_cuda_event_record_corr_id": _IDS,
     },
 )
 _PYTHON = st.fixed_dictionaries(

@@ -37,11 +37,15 @@ _MANY = {
     for group, kind in _STRUCTS.items()
 }
 _COLLECTIVE = msgspec.json.Decoder(CollectiveArguments, strict=False)
-_COLLECTIVE_TEXTS = ("name", "group", "description", "ranks", "dtype")
+_COLLECTIVE_TEXTS = (
+    *("name", "group", "description", "ranks", "dtype"),
+    *("in_split", "out_split", "communicator"),
+)
 _COLLECTIVE_NUMBERS = (
     *("group_size", "in_elements", "out_elements", "sequence"),
-    *("rank", "source", "destination"),
+    *("rank", "source", "destination", "rank_start", "rank_stride"),
 )
+_TRUTHS = {"true": True, "1": True, "false": False, "0": False}
 
 
 class ArgumentColumns:
@@ -61,6 +65,10 @@ class ArgumentColumns:
         self.launch |= {name: Column(np.int32) for name in ("registers", "shared_memory")}
         floats = ("occupancy", "blocks_per_sm", "warps_per_sm")
         self.launch |= {name: Column(np.float32) for name in floats}
+        self.launch |= {name: Column(np.int64) for name in ("queued", "graph", "graph_node")}
+        self.copies = {"row": Column(np.int64), "bandwidth": Column(np.float64)}
+        self.waits = {name: Column(np.int64) for name in ("row", "event", "recorded_by")}
+        self.waits["stream"] = Column(np.int32)
         self.collectives: list[dict[str, Any]] = []
         self.mended = 0
         """Arguments that were no legal JSON and were mended or left out."""
@@ -79,6 +87,8 @@ class ArgumentColumns:
             self._put("device", rows, [a.device for a in found])
             self._put("stream", rows, [a.stream for a in found])
             self._add_launches(found, rows)
+            self._add_copies(found, rows)
+            self._add_waits(found, rows)
         if group in (Group.HOST, Group.ANY):
             self._add_operators(found, rows)
         if group is Group.ANY:
@@ -159,6 +169,26 @@ class ArgumentColumns:
         columns["occupancy"].extend(np.array([a.occupancy for a in found]))
         columns["blocks_per_sm"].extend(np.array([a.blocks_per_sm for a in found]))
         columns["warps_per_sm"].extend(np.array([a.warps_per_sm for a in found]))
+        queued = integers([a.queued for a in found])
+        columns["queued"].extend(np.where(queued > 0, queued, -1))
+        columns["graph"].extend(integers([a.graph for a in found]))
+        columns["graph_node"].extend(integers([a.graph_node for a in found]))
+
+    def _add_copies(self, found: list[Any], rows: NDArray[np.int64]) -> None:
+        bandwidth = np.array([a.bandwidth for a in found], np.float64)
+        told = np.flatnonzero(np.isfinite(bandwidth))
+        if len(told):
+            self.copies["row"].extend(rows[told])
+            self.copies["bandwidth"].extend(bandwidth[told])
+
+    def _add_waits(self, found: list[Any], rows: NDArray[np.int64]) -> None:
+        told = [i for i, a in enumerate(found) if a.wait_event != -1]
+        if told:
+            waits = [found[i] for i in told]
+            self.waits["row"].extend(rows[told])
+            self.waits["event"].extend(integers([a.wait_event for a in waits]))
+            self.waits["recorded_by"].extend(integers([a.wait_recorded_by for a in waits]))
+            self.waits["stream"].extend(integers([a.wait_stream for a in waits], np.int32))
 
     def _add_collectives(
         self, found: list[Any], raws: Sequence[Raw], rows: NDArray[np.int64]
@@ -173,6 +203,8 @@ class ArgumentColumns:
             for field in _COLLECTIVE_NUMBERS:
                 number = to_int(getattr(told, field))
                 entry[field] = None if number == -1 else number
+            entry["group"] = entry["group"] or to_text(told.group_id)
+            entry["asynchronous"] = _TRUTHS.get(to_text(told.asynchronous).lower())
             self.collectives.append(entry)
 
     def _put(self, name: str, rows: NDArray[np.int64], values: list[Any]) -> None:

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from workbench.trace.table import (
     Collective,
+    Copies,
     Counters,
     Device,
     Events,
@@ -32,6 +33,7 @@ from workbench.trace.table import (
     MemoryEvents,
     Trace,
     Violation,
+    Waits,
 )
 
 if TYPE_CHECKING:
@@ -44,6 +46,8 @@ TABLES: dict[str, type[Any]] = {
     "instants": Instants,
     "counters": Counters,
     "launch_configurations": LaunchConfigurations,
+    "copies": Copies,
+    "waits": Waits,
 }
 TEXTS = ("names", "categories", "shapes", "types", "strides", "stacks", "counter_names")
 _METADATA = b"workbench.trace"

@@ -16,6 +16,7 @@ from workbench.trace.stamps import INVALID
 from workbench.trace.table import (
     DEVICE_WORK,
     Collective,
+    Copies,
     Counters,
     Events,
     Flows,
@@ -24,6 +25,7 @@ from workbench.trace.table import (
     LaunchConfigurations,
     MemoryEvents,
     Trace,
+    Waits,
 )
 
 _EPOCH_NS = 10**18
@@ -69,6 +71,8 @@ def assemble(source: str, gathered: Gatherer, header: Mapping[str, Any], notes: 
         instants=Instants(**_at(gathered.instants, first)),
         counters=Counters(**_at(gathered.counters, first), names=tuple(gathered.series)),
         launch_configurations=_launches(gathered, position),
+        copies=Copies(**_by_row(arguments.copies, position)),
+        waits=Waits(**_by_row(arguments.waits, position)),
         collectives=_collectives(gathered, position),
         devices=heads.devices(header, used, default),
         base_ns=first if first > _EPOCH_NS else base + first if base is not None else None,
@@ -163,6 +167,16 @@ def _launches(gathered: Gatherer, position: NDArray[np.int32]) -> LaunchConfigur
     for name in ("grid", "block"):
         columns[name] = extents[columns[name]]
     return LaunchConfigurations(row=rows[order].astype(np.int64), **columns)
+
+
+def _by_row(columns: Mapping[str, Any], position: NDArray[np.int32]) -> dict[str, NDArray[Any]]:
+    """A table that tells more about some rows, in the order of the sorted events."""
+    taken = {name: column.take() for name, column in columns.items()}
+    rows = position[taken["row"]]
+    kept = rows >= 0
+    order = np.flatnonzero(kept)[np.argsort(rows[kept], kind="stable")]
+    found = {name: values[order] for name, values in taken.items()}
+    return found | {"row": rows[order].astype(np.int64)}
 
 
 def _extents(texts: tuple[str, ...]) -> NDArray[np.int32]:

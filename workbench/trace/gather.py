@@ -101,7 +101,7 @@ class Gatherer:
         self.labels: dict[tuple[str, str, str], str] = {}
         self.durations = _columns("ts dur", "name lane", "category")
         self.marks = _columns("ts row", "lane")
-        self.flows = _columns("ts id", "lane", "category phase")
+        self.flows = _columns("ts id", "lane", "category") | {"phase": Column(np.uint8)}
         self.memory = _columns(
             "ts bytes total_allocated total_reserved address", "lane", "device_type device_index"
         )

@@ -52,6 +52,7 @@ class CallArguments(Arguments, gc=False, frozen=True):
 class DeviceArguments(Arguments, gc=False, frozen=True):
     """Work on a device, or an annotation or synchronization there."""
 
+    queued: int = -1
     device: int = -1
     stream: int = -1
     correlation: int = -1
@@ -62,7 +63,13 @@ class DeviceArguments(Arguments, gc=False, frozen=True):
     grid: Raw = NOTHING
     block: Raw = NOTHING
     occupancy: float = field(default=NAN, name="est. achieved occupancy %")
+    graph: int = field(default=-1, name="graph id")
+    graph_node: int = field(default=-1, name="graph node id")
     bytes: int = -1
+    bandwidth: float = field(default=NAN, name="memory bandwidth (GB/s)")
+    wait_stream: int = field(default=-1, name="wait_on_stream")
+    wait_recorded_by: int = field(default=-1, name="wait_on_cuda_event_record_corr_id")
+    wait_event: int = field(default=-1, name="wait_on_cuda_event_id")
     collective: Any = field(default=None, name="Collective name")
 
 
@@ -100,6 +107,13 @@ class CollectiveArguments(Struct, gc=False, frozen=True):
     rank: Any = field(default=None, name="Rank")
     source: Any = field(default=None, name="Src Rank")
     destination: Any = field(default=None, name="Dst Rank")
+    group_id: Any = field(default=None, name="Process Group ID")
+    in_split: Any = field(default=None, name="In split size")
+    out_split: Any = field(default=None, name="Out split size")
+    rank_start: Any = field(default=None, name="Global rank start")
+    rank_stride: Any = field(default=None, name="Global rank stride")
+    communicator: Any = field(default=None, name="Comms Id")
+    asynchronous: Any = field(default=None, name="Is asynchronized op")
 
 
 class MemoryArguments(Struct, gc=False, frozen=True):

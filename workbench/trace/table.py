@@ -8,6 +8,7 @@ strings stands beside it. ``-1`` (``NaN`` for floats) means *not recorded*, neve
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from enum import IntEnum
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +38,17 @@ DEVICE_WORK = (Kind.KERNEL, Kind.MEMCPY, Kind.MEMSET)
 
 _NONE32 = np.empty(0, np.int32)
 _NONE64 = np.empty(0, np.int64)
+_NONEFLOAT = np.empty(0, np.float32)
+
+
+def _absent_where_not_given(table: Any, length: int) -> None:
+    """Columns that were left out become constants *not recorded* that take no memory."""
+    for column in fields(table):
+        values = getattr(table, column.name)
+        if values is _NONE32 or values is _NONE64 or values is _NONEFLOAT:
+            missing = -1 if values.dtype.kind == "i" else np.nan
+            absent = np.broadcast_to(values.dtype.type(missing), length)
+            object.__setattr__(table, column.name, absent)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -74,11 +86,7 @@ class Events:
     """Code into ``Trace.stacks`` (``Call stack`` of torch before 2.0)."""
 
     def __post_init__(self) -> None:
-        for column in fields(self):
-            values = getattr(self, column.name)
-            if values is _NONE32 or values is _NONE64:
-                absent = np.broadcast_to(values.dtype.type(-1), len(self.ts))
-                object.__setattr__(self, column.name, absent)
+        _absent_where_not_given(self, len(self.ts))
         lengths = {len(getattr(self, column.name)) for column in fields(self)}
         if len(lengths) > 1:
             raise ValueError(f"columns of different lengths: {sorted(lengths)}")
@@ -167,10 +175,43 @@ class LaunchConfigurations:
     """Registers per thread."""
     shared_memory: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
     """Bytes of shared memory per block."""
-    occupancy: NDArray[np.float32] = field(default_factory=lambda: np.empty(0, np.float32))
+    occupancy: NDArray[np.float32] = field(default_factory=lambda: _NONEFLOAT)
     """Estimated achieved occupancy in percent."""
-    blocks_per_sm: NDArray[np.float32] = field(default_factory=lambda: np.empty(0, np.float32))
-    warps_per_sm: NDArray[np.float32] = field(default_factory=lambda: np.empty(0, np.float32))
+    blocks_per_sm: NDArray[np.float32] = field(default_factory=lambda: _NONEFLOAT)
+    warps_per_sm: NDArray[np.float32] = field(default_factory=lambda: _NONEFLOAT)
+    queued: NDArray[np.int64] = field(default_factory=lambda: _NONE64)
+    """When the kernel was queued, as the driver says it; CUPTI's 0 means that it was not asked."""
+    graph: NDArray[np.int64] = field(default_factory=lambda: _NONE64)
+    """Which graph the kernel is a node of."""
+    graph_node: NDArray[np.int64] = field(default_factory=lambda: _NONE64)
+
+    def __post_init__(self) -> None:
+        _absent_where_not_given(self, len(self.row))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Copies:
+    """Copies and sets whose bandwidth the trace tells; their bytes stand in ``Events``."""
+
+    row: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+    """Row in ``Events``, rising."""
+    bandwidth: NDArray[np.float64] = field(default_factory=lambda: np.empty(0, np.float64))
+    """GB/s, from the unrounded duration: where times are whole microseconds it is exacter than
+    bytes over ``dur``."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Waits:
+    """What synchronizations on a device wait for (torch's ``enable_cuda_sync_events``)."""
+
+    row: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+    """Row of the ``cuda_sync`` record in ``Events``, rising."""
+    stream: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
+    """The stream on which the event was recorded."""
+    event: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+    """Id of the event."""
+    recorded_by: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+    """Correlation of the call that recorded the event."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -193,6 +234,15 @@ class Collective:
     rank: int | None = None
     source: int | None = None
     destination: int | None = None
+    in_split: str = ""
+    """Elements to each rank of an uneven all-to-all, as the trace writes them."""
+    out_split: str = ""
+    rank_start: int | None = None
+    """With ``rank_stride``, the ranks of a group whose list the trace leaves out or cuts short."""
+    rank_stride: int | None = None
+    communicator: str = ""
+    """``Comms Id``: the communicator, the same on all its ranks."""
+    asynchronous: bool | None = None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -245,6 +295,8 @@ class Trace:
     strides: tuple[str, ...] = ()
     stacks: tuple[str, ...] = ()
     launch_configurations: LaunchConfigurations = field(default_factory=LaunchConfigurations)
+    copies: Copies = field(default_factory=Copies)
+    waits: Waits = field(default_factory=Waits)
     collectives: tuple[Collective, ...] = ()
     instants: Instants = field(default_factory=Instants)
     counters: Counters = field(default_factory=Counters)

@@ -227,7 +227,6 @@ class Records:
         order = np.argsort(rows, kind="stable")
         order = order[rows[order] >= 0]
         told = [one for _, one in self._launched]
-        unknown = np.full(len(order), np.nan, np.float32)
         return LaunchConfigurations(
             row=rows[order],
             grid=np.concatenate([one.grid for one in told])[order].astype(np.int32),
@@ -236,7 +235,6 @@ class Records:
             shared_memory=np.concatenate([one.shared_memory for one in told])[order].astype(
                 np.int32
             ),
-            **dict.fromkeys(("occupancy", "blocks_per_sm", "warps_per_sm"), unknown),
         )
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.errors import TraceError
-from workbench.trace.table import DEVICE_WORK, Events, Flows, Kind, LaunchConfigurations, Trace
+from workbench.trace.table import DEVICE_WORK, Events, Flows, Kind, Trace
 
 _STEP = re.compile(r"ProfilerStep#(\d+)$")
 _START = ord("s")
@@ -126,15 +126,13 @@ def _taken(
     position = np.full(len(keep), -1)
     position[rows] = np.arange(len(rows))
     events = _rows_of(trace.events, rows) | {"ts": start[rows] - first, "dur": dur[rows]}
-    kept_calls = position[trace.launch_configurations.row]
-    order = np.flatnonzero(kept_calls >= 0)
-    order = order[np.argsort(kept_calls[order], kind="stable")]
-    launches = _rows_of(trace.launch_configurations, order) | {"row": kept_calls[order]}
     collectives = [replace(c, row=int(position[c.row])) for c in trace.collectives]
     return replace(
         trace,
         events=Events(**events),
-        launch_configurations=LaunchConfigurations(**launches),
+        launch_configurations=_about_rows(trace.launch_configurations, position),
+        copies=_about_rows(trace.copies, position),
+        waits=_about_rows(trace.waits, position),
         collectives=tuple(sorted((c for c in collectives if c.row >= 0), key=lambda c: c.row)),
         flows=_moments(trace.flows, arrows, first),
         memory=_moments(trace.memory, _between(trace.memory.ts, span), first),
@@ -152,6 +150,14 @@ def _between(ts: NDArray[np.int64], span: tuple[int, int]) -> Mask:
 def _rows_of(table: Any, rows: NDArray[np.intp] | Mask) -> dict[str, Any]:
     columns = {column.name: getattr(table, column.name) for column in fields(table)}
     return {n: v[rows] if isinstance(v, np.ndarray) else v for n, v in columns.items()}
+
+
+def _about_rows(table: Any, position: NDArray[np.int64]) -> Any:
+    """A table that tells more about some events, of those that are kept."""
+    kept = position[table.row]
+    order = np.flatnonzero(kept >= 0)
+    order = order[np.argsort(kept[order], kind="stable")]
+    return type(table)(**_rows_of(table, order) | {"row": kept[order]})
 
 
 def _moments(table: Any, chosen: Mask, first: int) -> Any:

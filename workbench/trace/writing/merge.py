@@ -72,6 +72,8 @@ class _OneFile:
             columns[name] = _shifted(getattr(events, name), shift)
             if name == "python_id":
                 columns["python_parent"] = _shifted(events.python_parent, shift)
+            if name == "correlation":
+                recorded_by = _shifted(trace.waits.recorded_by, shift)
         devices = self._devices(trace)
         columns["device"] = _mapped(events.device, devices)
         memory = trace.memory
@@ -80,6 +82,7 @@ class _OneFile:
         return replace(
             trace,
             events=replace(events, **columns),
+            waits=replace(trace.waits, recorded_by=recorded_by),
             flows=replace(trace.flows, id=self._flows(trace)),
             memory=replace(memory, device_index=index.astype(memory.device_index.dtype)),
             lanes=self._lanes(trace, label, devices),

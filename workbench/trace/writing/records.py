@@ -39,6 +39,9 @@ _TEXTS = (
 _LAUNCH_INTEGERS = (
     ("registers", "registers per thread"),
     ("shared_memory", "shared memory"),
+    ("queued", "queued"),
+    ("graph", "graph id"),
+    ("graph_node", "graph node id"),
 )
 _LAUNCH_FLOATS = (
     ("occupancy", "est. achieved occupancy %"),
@@ -57,6 +60,17 @@ _COLLECTIVE = (
     ("rank", "Rank"),
     ("source", "Src Rank"),
     ("destination", "Dst Rank"),
+    ("in_split", "In split size"),
+    ("out_split", "Out split size"),
+    ("rank_start", "Global rank start"),
+    ("rank_stride", "Global rank stride"),
+    ("communicator", "Comms Id"),
+    ("asynchronous", "Is asynchronized op"),
+)
+_WAITS = (
+    ("stream", "wait_on_stream"),
+    ("recorded_by", "wait_on_cuda_event_record_corr_id"),
+    ("event", "wait_on_cuda_event_id"),
 )
 _MEMORY = (
     ("total_allocated", "Total Allocated"),
@@ -147,6 +161,8 @@ class Records:
             if (codes >= 0).any():
                 parts.append([f',"{key}":{spelled[c]}' if c >= 0 else "" for c in codes.tolist()])
         parts += self._launches(rows, count)
+        parts += self._copies(rows, count)
+        parts += self._waits(rows, count)
         parts += self._communication(rows, count)
         joined = map("".join, zip(*parts, strict=True)) if parts else [""] * count
         return [f',"args":{{{text[1:]}}}' if text else "" for text in joined]
@@ -169,6 +185,26 @@ class Records:
                 text += f',"{key}":{measured!r}' if np.isfinite(measured) else ""
             found[int(table.row[line]) - rows.start] = text
         return [found]
+
+    def _copies(self, rows: slice, count: int) -> list[list[str]]:
+        table = self._trace.copies
+        low, high = np.searchsorted(table.row, (rows.start, rows.start + count)).tolist()
+        found = [""] * count
+        for row, value in zip(
+            table.row[low:high].tolist(), table.bandwidth[low:high].tolist(), strict=True
+        ):
+            found[row - rows.start] = f',"memory bandwidth (GB/s)":{value!r}'
+        return [found] if low < high else []
+
+    def _waits(self, rows: slice, count: int) -> list[list[str]]:
+        table = self._trace.waits
+        low, high = np.searchsorted(table.row, (rows.start, rows.start + count)).tolist()
+        found = [""] * count
+        for line in range(low, high):
+            told = ((key, int(getattr(table, column)[line])) for column, key in _WAITS)
+            text = "".join(f',"{key}":{value}' for key, value in told if value != -1)
+            found[int(table.row[line]) - rows.start] = text
+        return [found] if low < high else []
 
     def _communication(self, rows: slice, count: int) -> list[list[str]]:
         inside = range(rows.start, rows.start + count)
