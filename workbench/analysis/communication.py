@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from workbench.analysis.collective_names import bus_factor
+from workbench.analysis.intervals import Spans
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -53,6 +54,19 @@ def exposed_communication(
         return ExposedCommunication(wait=None, transfer=whole)
     wait = int(_lengths(found.exposed, window, until=split)[here].sum())
     return ExposedCommunication(wait=wait, transfer=whole - wait)
+
+
+def waiting_spans(
+    found: Collectives, device: int, transfer: NDArray[np.int64] | None
+) -> Spans | None:
+    """When a device waits, exposed, for late ranks; ``None`` where no other rank was seen."""
+    split = split_points(found, transfer)
+    if split is None:
+        return None
+    pieces = found.exposed
+    here = found.device[pieces.call] == device
+    start, end = pieces.start[here], np.minimum(pieces.end, split[pieces.call])[here]
+    return Spans(start[end > start], end[end > start])
 
 
 def exposed_calls(found: Collectives, device: int, window: Range) -> dict[int, int]:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from workbench.analysis.ranks.part import RankPart
     from workbench.analysis.steps import Steps
     from workbench.analysis.trust import Trust
+    from workbench.run.details import Details
     from workbench.run.job import Job
 
 Watch = AbstractContextManager[Callable[[int], None] | None]
@@ -61,6 +62,14 @@ class RankAnalysis:
         """Drop the trace and what is as large; asked again, the trace is read again."""
         for name in ("trace", "launches", "_idle_evidence"):
             self.__dict__.pop(name, None)
+        self.details.release()
+
+    @cached_property
+    def details(self) -> Details:
+        """The analyses beyond where a window goes: steps, launches, copies, phases and more."""
+        from workbench.run.details import Details
+
+        return Details(self)
 
     @cached_property
     def trace(self) -> Trace:
@@ -220,7 +229,8 @@ class RankAnalysis:
         return find_collectives(self.trace, self.launches, self.steps, self.window)
 
     @property
-    def _transfer(self) -> NDArray[np.int64] | None:
+    def transfer(self) -> NDArray[np.int64] | None:
+        """Per collective its transfer as all ranks tell it; ``None`` for one rank alone."""
         return None if self.job is None else self.job.transfer_of(self)
 
     @property
@@ -238,7 +248,7 @@ class RankAnalysis:
         windows = self.collective_windows
         if self.collectives is None or not any(windows.values()):
             return None
-        return communication_table(self.collectives, windows, self._transfer)
+        return communication_table(self.collectives, windows, self.transfer)
 
     @property
     def collective_calls(self) -> pd.DataFrame | None:
@@ -247,7 +257,7 @@ class RankAnalysis:
 
         if self.collectives is None:
             return None
-        return calls_table(self.collectives, self.collective_windows, self._transfer)
+        return calls_table(self.collectives, self.collective_windows, self.transfer)
 
     def exposed_communication(self, device: int) -> ExposedCommunication:
         """The exposed communication of one device in its window, in its two parts."""
@@ -257,7 +267,7 @@ class RankAnalysis:
         if self.collectives is None or window is None:
             whole = self.device_time[device].exposed_communication
             return ExposedCommunication(wait=None, transfer=whole)
-        return exposed_communication(self.collectives, device, window, self._transfer)
+        return exposed_communication(self.collectives, device, window, self.transfer)
 
     def breakdown(self, device: int) -> dict[str, int | None]:
         """Parts of a device's window in nanoseconds that sum to it exactly."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from workbench.errors import RunError
 from workbench.findings import Finding, diagnose, weight
+from workbench.run import tables
 from workbench.run.job import Job
 from workbench.run.rank import RankAnalysis
 from workbench.store.record import RunRecord
@@ -89,8 +90,18 @@ class Run:
 
     @cached_property
     def steps(self) -> pd.DataFrame | None:
-        """One row a complete step: number, start, host time, step time, whether warm-up."""
-        return self._table(_steps)
+        """One row a complete step: number, start, host and step time, warm-up, outlier."""
+        return self._table(tables.steps)
+
+    @cached_property
+    def step_parts(self) -> pd.DataFrame | None:
+        """One row a complete step and device, a column a part; they sum to the step exactly."""
+        return self._table(tables.step_parts)
+
+    @cached_property
+    def outliers(self) -> pd.DataFrame | None:
+        """The steps that take far longer than the others, and what was different in them."""
+        return self._table(tables.outliers)
 
     @cached_property
     def kernels(self) -> pd.DataFrame | None:
@@ -105,17 +116,17 @@ class Run:
     @cached_property
     def idle(self) -> pd.DataFrame | None:
         """Idle time of every device in its window by cause; sums to the idle time exactly."""
-        return self._table(_idle)
+        return self._table(tables.idle)
 
     @cached_property
     def input(self) -> pd.DataFrame | None:
         """Every wait for a batch inside the window: start, length, step."""
-        return self._table(_input)
+        return self._table(tables.input_waits)
 
     @cached_property
     def memory(self) -> pd.DataFrame | None:
         """Peak of allocated memory and device allocations a step, where they were recorded."""
-        return self._table(_memory)
+        return self._table(tables.memory)
 
     @cached_property
     def communication(self) -> pd.DataFrame | None:
@@ -250,70 +261,3 @@ class Findings(tuple[Finding, ...]):
         from workbench.pages.findings import findings_html, findings_text
 
         return {"text/html": findings_html(self), "text/plain": findings_text(self)}
-
-
-def _steps(rank: RankAnalysis) -> pd.DataFrame | None:
-    import numpy as np
-    import pandas as pd
-
-    steps = rank.steps
-    if steps is None:
-        return None
-    count = len(steps.numbers)
-    times = np.full(count, np.nan)
-    if len(steps.time_ns):
-        times[count - len(steps.time_ns) :] = steps.time_ns
-    first = count - len(steps.time_ns) + steps.warmup
-    return pd.DataFrame(
-        {
-            "step": steps.numbers,
-            "start_ns": steps.start,
-            "host_ns": steps.host_ns,
-            "time_ns": times,
-            "warmup": np.arange(count) < first if steps.warmup else np.zeros(count, dtype=bool),
-        }
-    )
-
-
-def _idle(rank: RankAnalysis) -> pd.DataFrame | None:
-    import pandas as pd
-
-    if not rank.idle:
-        return None
-    rows = [
-        {"device": device, "cause": cause, "idle_ns": ns, "window_ns": idle.range.length}
-        for device, idle in rank.idle.items()
-        for cause, ns in idle.by_cause.items()
-    ]
-    table = pd.DataFrame(rows)
-    table["idle_ns"] = table["idle_ns"].astype("Int64")
-    table["share"] = table["idle_ns"] / table["window_ns"].where(table["window_ns"] > 0)
-    return table
-
-
-def _input(rank: RankAnalysis) -> pd.DataFrame | None:
-    import pandas as pd
-
-    wait = rank.input_wait
-    if wait is None:
-        return None
-    found = wait.waits
-    return pd.DataFrame(
-        {"start_ns": found.start, "wait_ns": found.end - found.start, "step": found.step}
-    )
-
-
-def _memory(rank: RankAnalysis) -> pd.DataFrame | None:
-    import pandas as pd
-
-    found = rank.memory
-    if found is None:
-        return None
-    return pd.DataFrame(
-        [
-            {
-                "peak_bytes": found.peak_bytes,
-                "device_allocations_per_step": found.device_allocations_per_step,
-            }
-        ]
-    )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from workbench.findings import Finding
+from workbench.run.breadth import breadth, breadth_not_measured
 from workbench.run.rank import RankAnalysis
 from workbench.store.record import RunRecord
 
@@ -59,6 +60,7 @@ def not_measured(run: Run) -> dict[str, str]:
         reasons["operators"] = "the trace holds no operator of the framework: record CPU activity"
     if all(rank.steps is None for rank in ranks):
         reasons["steps"] = "the trace marks no steps: call profiler.step(), or use wb.profile"
+    reasons |= breadth_not_measured(run)
     if all(rank.input_wait is None for rank in ranks):
         reasons["input"] = "the trace holds no record of a data loader"
     if all(rank.memory is None for rank in ranks):
@@ -137,6 +139,7 @@ def _rank_document(rank: RankAnalysis, record: RunRecord | None) -> dict[str, An
         "straggler": None,
         "communication": _communication(rank.communication),
         "memory": _memory(rank),
+        **breadth(rank),
     }
 
 

@@ -1,0 +1,52 @@
+"""The part of the summary document that the analyses of single steps, launches and copies fill."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from workbench.analysis.outliers import LEAST_STEPS
+
+if TYPE_CHECKING:
+    from workbench.run.rank import RankAnalysis
+    from workbench.run.run import Run
+
+
+def breadth(rank: RankAnalysis) -> dict[str, Any]:
+    """Fields of one rank beside those of where its window goes."""
+    return {"step_parts": _step_parts(rank)}
+
+
+def breadth_not_measured(run: Run) -> dict[str, str]:
+    """Why tables of these analyses are ``None``."""
+    from workbench.run import tables
+
+    reasons = {}
+    if all(tables.outliers(rank) is None for rank in run.ranks):
+        reasons["outliers"] = (
+            f"of fewer than {LEAST_STEPS} steps after warm-up nobody can say which is unusual: "
+            "record more"
+        )
+    return reasons
+
+
+def _step_parts(rank: RankAnalysis) -> list[dict[str, Any]] | None:
+    """Every complete step by parts, of every device, or of the loop's thread under null."""
+    found = rank.details.steps
+    if not found:
+        return None
+    slow = {d: {each.step for each in some} for d, some in rank.details.outliers.items()}
+    return [
+        {
+            "device": device,
+            "step": number,
+            "start_us": int(each.start[i]) / 1000,
+            "time_us": int(each.length[i]) / 1000,
+            "steady": bool(each.steady[i]),
+            "outlier": number in slow[device],
+            "parts_us": {
+                name: None if ns is None else int(ns[i]) / 1000 for name, ns in each.parts.items()
+            },
+        }
+        for device, each in found.items()
+        for i, number in enumerate(each.numbers)
+    ]

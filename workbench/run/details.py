@@ -1,0 +1,77 @@
+"""The analyses of one rank beyond where its window goes, each computed when first asked for."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from workbench.analysis.intervals import Spans
+    from workbench.analysis.outliers import Outlier
+    from workbench.analysis.step_breakdown import StepBreakdown
+    from workbench.run.rank import RankAnalysis
+
+LARGE: tuple[str, ...] = ()
+"""Answers as large as the trace, forgotten with it."""
+
+
+class Details:
+    """Small answers for one rank; ``None`` is a table that was not measured."""
+
+    def __init__(self, rank: RankAnalysis) -> None:
+        self._rank = rank
+
+    def release(self) -> None:
+        """Forget what is as large as the trace."""
+        for name in LARGE:
+            self.__dict__.pop(name, None)
+
+    @cached_property
+    def steps(self) -> dict[int | None, StepBreakdown]:
+        """Every complete step by parts, per device; under ``None`` that of the loop's thread."""
+        from workbench.analysis.step_breakdown import device_steps, host_steps
+
+        rank = self._rank
+        steps = rank.steps
+        if steps is None or not len(steps):
+            return {}
+        if rank.device_indices:
+            return {
+                device: device_steps(
+                    rank.trace,
+                    device,
+                    steps,
+                    rank.launches,
+                    idle=idle,
+                    waits=self._waits(device),
+                )
+                for device, idle in rank.idle.items()
+            }
+        if rank.window is None or rank.host_breakdown is None:
+            return {}
+        return {None: host_steps(rank.trace, rank.window, steps, rank.host_breakdown)}
+
+    def _waits(self, device: int) -> Spans | None:
+        from workbench.analysis.communication import waiting_spans
+
+        found = self._rank.collectives
+        return None if found is None else waiting_spans(found, device, self._rank.transfer)
+
+    @cached_property
+    def outliers(self) -> dict[int | None, tuple[Outlier, ...]]:
+        """Steps that take far longer than the others, per device, and what differs in them."""
+        from workbench.analysis.outliers import find_outliers
+
+        rank = self._rank
+        if rank.steps is None:
+            return {}
+        return {
+            device: find_outliers(
+                rank.trace,
+                rank.steps,
+                rank.launches,
+                found,
+                None if device is None else rank.idle[device],
+            )
+            for device, found in self.steps.items()
+        }
