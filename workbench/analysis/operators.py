@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -36,27 +37,59 @@ def operator_table(trace: Trace, launches: Launches, range: Range | None) -> pd.
         launches: The join of device work to its launching calls.
         range: A stretch of time; ``None`` for the whole trace.
     """
+    found = operator_calls(trace, launches)
+    chosen = np.ones(len(found.name), bool)
+    if range is not None:
+        start = found.nesting.start
+        chosen = (start >= range.start) & (start < range.end)
+    return _table(
+        trace,
+        found.name[chosen],
+        calls=found.calls[chosen],
+        host_self=found.host_self[chosen],
+        host_total=found.host_total[chosen],
+        device=None if found.device_total is None else found.device_total[chosen],
+    )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class OperatorCalls:
+    """Every record of a framework operator, thread by thread; columns of equal length."""
+
+    nesting: Nesting
+    name: NDArray[np.int32]
+    calls: Values
+    """1, or 0 for a direct re-dispatch."""
+    host_self: Values
+    host_total: Values
+    """With what was called; 0 inside an operator of the same name."""
+    device_self: Values | None
+    """Work launched by the operator itself; ``None`` without device work in the trace."""
+    device_total: Values | None
+    """Work launched inside; 0 inside an operator of the same name."""
+
+
+def operator_calls(trace: Trace, launches: Launches) -> OperatorCalls:
+    """The records behind the table of operators, for sums over steps or other stretches."""
     events = trace.events
     rows = np.flatnonzero(operator_rows(trace))
     nesting = nest(rows, events.lane[rows], events.ts[rows], events.end[rows])
     name = events.name[nesting.row]
     outermost = _outermost(nesting, name)
-    chosen = np.ones(len(name), bool)
-    if range is not None:
-        chosen = (nesting.start >= range.start) & (nesting.start < range.end)
     own = nesting.parent >= 0
     redispatch = np.zeros(len(name), bool)
     redispatch[own] = name[nesting.parent[own]] == name[own]
-    duration = nesting.end - nesting.start
     has_work = len(events.rows(*DEVICE_WORK)) > 0
-    device = _device_time(trace, launches, nesting)
-    return _table(
-        trace,
-        name[chosen],
-        calls=(~redispatch).astype(np.int64)[chosen],
-        host_self=_self_time(nesting)[chosen],
-        host_total=np.where(outermost, duration, 0)[chosen],
-        device=np.where(outermost, device, 0)[chosen] if has_work else None,
+    device_self = _device_self(trace, launches, nesting) if has_work else None
+    device = None if device_self is None else _with_nested(nesting, device_self)
+    return OperatorCalls(
+        nesting=nesting,
+        name=name,
+        calls=(~redispatch).astype(np.int64),
+        host_self=_self_time(nesting),
+        host_total=np.where(outermost, nesting.end - nesting.start, 0),
+        device_self=device_self,
+        device_total=None if device is None else np.where(outermost, device, 0),
     )
 
 
@@ -111,8 +144,8 @@ def _outermost(nesting: Nesting, name: NDArray[np.int32]) -> NDArray[np.bool_]:
     return found
 
 
-def _device_time(trace: Trace, launches: Launches, nesting: Nesting) -> Values:
-    """Per operator, the summed time of the device work launched inside it or what it called."""
+def _device_self(trace: Trace, launches: Launches, nesting: Nesting) -> Values:
+    """Per operator, the summed time of the device work that it launched by itself."""
     events = trace.events
     total = np.zeros(len(nesting.row), np.int64)
     if not len(total):
@@ -125,8 +158,14 @@ def _device_time(trace: Trace, launches: Launches, nesting: Nesting) -> Values:
     holder[known] = innermost(nesting, events.lane[called], events.ts[called])
     holder = np.where(holder < 0, _by_external_id(trace, nesting, work), holder)
     np.add.at(total, holder[holder >= 0], events.dur[work[holder >= 0]])
+    return total
+
+
+def _with_nested(nesting: Nesting, own: Values) -> Values:
+    """Per operator, its own value and those of everything that it called."""
+    total = own.copy()
     level = depths(nesting.parent)
-    for depth in np.arange(level.max(), 0, -1):
+    for depth in np.arange(level.max(initial=0), 0, -1):
         at = np.flatnonzero(level == depth)
         np.add.at(total, nesting.parent[at], total[at])
     return total
