@@ -19,6 +19,11 @@ _PROGRAMMATIC = re.compile(r"LaunchKernelEx")
 _GRAPH = re.compile(r"graph_?launch", re.IGNORECASE)
 
 
+def is_graph_launch(name: str) -> bool:
+    """Whether a call of this name launches a whole graph."""
+    return _GRAPH.search(name) is not None
+
+
 def overlapping_rows(trace: Trace, launches: Launches) -> NDArray[np.intp]:
     """Rows that start more than 1 us before their stream was free and may not."""
     events = trace.events
@@ -57,6 +62,6 @@ def _illegal(
     known = np.unique(of_kernel[np.isin(its_call, so_launched)])
     unseen = np.isin(events.name[later], known)
     programmatic = np.where(call >= 0, np.isin(name, so_launched), unseen)
-    graph = np.isin(name, trace.name_codes(lambda n: bool(_GRAPH.search(n))))
+    graph = np.isin(name, trace.name_codes(is_graph_launch))
     graph &= (call >= 0) & (call == launches.launch[earlier])
     return later[~(programmatic | graph)]

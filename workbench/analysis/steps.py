@@ -32,7 +32,7 @@ class Steps:
     """The complete steps of a trace, in time order."""
 
     source: str
-    """``profiler_step``, ``user`` or ``none``."""
+    """``profiler_step``, ``user``, ``inferred`` (from what repeats) or ``none``."""
     numbers: tuple[int, ...]
     start: Times
     """Host ranges of the complete steps."""
@@ -70,7 +70,7 @@ def find_steps(trace: Trace, launches: Launches) -> Steps | None:
     rows, dropped = rows[:whole], len(rows) - whole
     start, end = events.ts[rows], events.end[rows]
     host = events.dur[rows].astype(np.int64)
-    time = _step_times(trace, launches, start, end)
+    time = step_times(trace, launches, start, end)
     return Steps(
         source="profiler_step",
         numbers=tuple(int(number) for number in numbers[:whole]),
@@ -80,7 +80,7 @@ def find_steps(trace: Trace, launches: Launches) -> Steps | None:
         dropped=dropped,
         host_ns=host,
         time_ns=time,
-        warmup=_warmup(time),
+        warmup=warmup_of(time),
     )
 
 
@@ -160,7 +160,8 @@ def _count_inside(at: Times, start: Times, end: Times) -> NDArray[np.int64]:
     return np.asarray(np.searchsorted(at, end) - np.searchsorted(at, start), np.int64)
 
 
-def _step_times(trace: Trace, launches: Launches, start: Times, end: Times) -> Times:
+def step_times(trace: Trace, launches: Launches, start: Times, end: Times) -> Times:
+    """Completion to completion of consecutive host ranges; ``Steps.time_ns`` says which."""
     devices = device_indices(trace)
     if not devices and not len(launch_calls(trace)):
         return (end - start).astype(np.int64)
@@ -194,7 +195,8 @@ def completions(trace: Trace, launches: Launches, device: int, start: Times, end
     return done
 
 
-def _warmup(time: Times) -> int:
+def warmup_of(time: Times) -> int:
+    """How many of the first step times belong to warm-up."""
     from workbench.statistics.warmup import warmup_length
 
     return min(warmup_length(time.tolist()), len(time))

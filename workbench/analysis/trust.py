@@ -21,6 +21,7 @@ from workbench.analysis.missing_kernels import (
     launches_without_kernel,
 )
 from workbench.analysis.overlaps import overlapping_rows
+from workbench.analysis.record_checks import graph_replay, shared_ids, unknown_categories
 from workbench.analysis.steps import Steps
 from workbench.analysis.unrecorded_work import unexplained_waits
 from workbench.analysis.window import before_capture
@@ -40,7 +41,7 @@ ALWAYS_GRAVE = frozenset(
         "second_profiler",
     }
 )
-NEVER_GRAVE = frozenset({"repaired_json"})
+NEVER_GRAVE = frozenset({"repaired_json", "graph_replay", "unknown_categories"})
 
 CAUSES = ("causes", "queue", "operator_device_time")
 BUSY = ("busy", "idle", *CAUSES, "kernels")
@@ -83,6 +84,9 @@ def check_trust(
         *_stream_overlap(trace, launches),
         *_absurd_duration(trace),
         *_steps_incomplete(steps),
+        *shared_ids(trace),
+        *graph_replay(trace, launches),
+        *unknown_categories(trace),
     ]
     judged = tuple(v if _grave(v, steps) else replace(v, voids=()) for v in found)
     return Trust(ok=not any(_grave(v, steps) for v in found), violations=judged)

@@ -10,7 +10,7 @@ from msgspec import Raw
 from numpy.typing import NDArray
 
 from workbench.trace.categories import Group
-from workbench.trace.columns import Codes, Column, RawCodes
+from workbench.trace.columns import Codes, Column, RawCodes, integers, packed
 from workbench.trace.lenient import to_arguments, to_int, to_text
 from workbench.trace.repair import clean
 from workbench.trace.schema import (
@@ -141,11 +141,12 @@ class ArgumentColumns:
         self._put_text("shapes", rows, [a.shapes for a in found])
         self._put_text("types", rows, [a.types for a in found])
         self._put_text("strides", rows, [a.strides for a in found])
-        sequences = [a.sequence for a in found]
-        if sequences.count(-1) < len(sequences):
-            some = [i for i, sequence in enumerate(sequences) if sequence != -1]
-            self._put("sequence", rows[some], [sequences[i] for i in some])
-            self._put("forward_thread", rows[some], [found[i].forward_thread for i in some])
+        sequences = integers([a.sequence for a in found])
+        some = np.flatnonzero(sequences != -1)
+        if len(some):
+            threads = integers([a.forward_thread for a in found])
+            self.numbers["sequence"].put(rows[some], sequences[some])
+            self.numbers["forward_thread"].put(rows[some], threads[some])
         stacks = [a.stack for a in found]
         if stacks.count(None) < len(stacks):
             texts = [to_text(stack) for stack in stacks]
@@ -166,9 +167,9 @@ class ArgumentColumns:
         columns["block"].extend(np.full(len(launched), -1) if blocks is None else blocks)
         columns["registers"].extend(integers([a.registers for a in found], np.int32))
         columns["shared_memory"].extend(integers([a.shared_memory for a in found], np.int32))
-        columns["occupancy"].extend(np.array([a.occupancy for a in found]))
-        columns["blocks_per_sm"].extend(np.array([a.blocks_per_sm for a in found]))
-        columns["warps_per_sm"].extend(np.array([a.warps_per_sm for a in found]))
+        columns["occupancy"].extend(packed([a.occupancy for a in found], "d"))
+        columns["blocks_per_sm"].extend(packed([a.blocks_per_sm for a in found], "d"))
+        columns["warps_per_sm"].extend(packed([a.warps_per_sm for a in found], "d"))
         queued = integers([a.queued for a in found])
         columns["queued"].extend(np.where(queued > 0, queued, -1))
         columns["graph"].extend(integers([a.graph for a in found]))
@@ -208,22 +209,13 @@ class ArgumentColumns:
             self.collectives.append(entry)
 
     def _put(self, name: str, rows: NDArray[np.int64], values: list[Any]) -> None:
-        if values.count(-1) < len(values):
-            column = self.numbers[name]
-            column.put(rows, integers(values, column.dtype))
+        column = self.numbers[name]
+        found = integers(values, column.dtype)
+        if (found != -1).any():
+            column.put(rows, found)
 
     def _put_text(self, name: str, rows: NDArray[np.int64], raws: list[Raw]) -> None:
         codes = self.codes[name].of(raws)
         if codes is not None:
             self.texts[name].put(rows, codes)
 
-
-def integers(values: list[Any], dtype: Any = np.int64) -> NDArray[np.int64]:
-    """Whole numbers; what does not fit the type is *not recorded*."""
-    try:
-        found = np.fromiter(values, np.int64, len(values))
-    except (OverflowError, TypeError, ValueError):
-        found = np.array([to_int(value) for value in values], np.int64)
-    if dtype != np.int64:
-        found = np.where(found == found.astype(dtype), found, -1)
-    return found

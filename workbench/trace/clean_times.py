@@ -1,4 +1,8 @@
-"""Records with impossible times are left out and counted, so that they stretch no axis."""
+"""Records with impossible times are left out and counted, so that they stretch no axis.
+
+Device work of no length at moment 0 is a record that the driver never filled in, also where the
+trace counts from its own beginning.
+"""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +32,10 @@ def keep_possible(
         return None
     low, high = int(ts.min()), int(ts.max())
     sound = int(dur.min()) >= 0 and int(dur.max()) <= LONGEST_NS
-    if sound and not len(unmatched) and low != INVALID and high - low < HOUR_NS:
+    device = np.isin(kind, DEVICE_WORK)
+    nothing = device & (ts == 0) & (dur == 0)
+    near = low != INVALID and high - low < HOUR_NS
+    if sound and near and not len(unmatched) and not nothing.any():
         return None
     missing = ts == INVALID
     negative = ~missing & (dur < 0) & (dur != INVALID)
@@ -38,9 +45,8 @@ def keep_possible(
     usable = ~missing & (ts > 0)
     middle = int(np.median(ts[usable])) if usable.any() else 0
     distance = np.abs(np.where(missing, middle, ts) - middle)
-    zero = ~missing & (ts <= 0) & (distance > HOUR_NS)
+    zero = nothing | (~missing & (ts <= 0) & (distance > HOUR_NS))
     far = ~missing & ~zero & (distance > FAR_NS)
-    device = np.isin(kind, DEVICE_WORK)
     reasons = (
         ("missing_timestamps", missing, "have no start that is a number"),
         ("zero_timestamps", zero, "start at time 0 or before"),

@@ -1,6 +1,7 @@
 """Columns that grow while a file streams by, and the codes that stand for repeated text."""
 
 import json
+import struct
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -8,7 +9,7 @@ import numpy as np
 from msgspec import Raw
 from numpy.typing import NDArray
 
-from workbench.trace.lenient import to_text
+from workbench.trace.lenient import to_int, to_text
 from workbench.trace.schema import NOTHING
 
 _FIRST = 4096
@@ -47,19 +48,19 @@ class RawCodes:
         self._table: dict[bytes, int] = {b"": -1, b"null": -1}
         self._canonical = Codes()
 
-    def of(self, raws: Sequence[Raw]) -> NDArray[np.int64] | None:
+    def of(self, raws: Sequence[Raw]) -> NDArray[np.int32] | None:
         """The codes of some values, or ``None`` when none is there."""
+        texts = _texts(raws)
         table = self._table
-        if raws.count(NOTHING) == len(raws):
-            return None
         try:
-            codes = [-1 if raw is NOTHING else table[bytes(raw)] for raw in raws]
+            codes = [table[text] for text in texts]
         except KeyError:
-            for raw in raws:
-                if bytes(raw) not in table:
-                    self._learn(bytes(raw))
-            codes = [table[bytes(raw)] for raw in raws]
-        return np.fromiter(codes, np.int64, len(codes))
+            for text in texts:
+                if text not in table:
+                    self._learn(text)
+            codes = [table[text] for text in texts]
+        found = packed(codes, "i")
+        return found if found.max(initial=-1) >= 0 else None
 
     def _learn(self, raw: bytes) -> None:
         text = raw.decode("utf-8", "replace")
@@ -156,3 +157,36 @@ class Column:
             grown[: self._length] = self._values[: self._length]
             self._values = grown
         self._length = max(self._length, length)
+
+
+def packed(values: Sequence[Any], code: str) -> NDArray[Any]:
+    """Numbers as an array that cannot be written to, in half the time of ``numpy.fromiter``.
+
+    Args:
+        values: Whole numbers, or any numbers for code ``d``.
+        code: Type as in module ``struct``: ``i``, ``q`` or ``d``.
+
+    Raises:
+        ValueError: A value is no such number, or too large.
+    """
+    try:
+        return np.frombuffer(struct.pack(f"{len(values)}{code}", *values), code)
+    except struct.error as error:
+        raise ValueError(str(error)) from None
+
+
+def integers(values: Sequence[Any], dtype: Any = np.int64) -> NDArray[np.int64]:
+    """Whole numbers; what does not fit the type is *not recorded*."""
+    try:
+        found = packed(values, "q")
+    except ValueError:
+        found = packed([to_int(value) for value in values], "q")
+    if dtype != np.int64:
+        found = np.where(found == found.astype(dtype), found, -1)
+    return found
+
+
+def _texts(raws: Sequence[Raw]) -> list[bytes]:
+    """The bytes of JSON values; the byte 0 stands in none of them, so one cut parts them all."""
+    texts = b"\0".join(raws).split(b"\0")
+    return texts if len(texts) == len(raws) else [bytes(raw) for raw in raws]

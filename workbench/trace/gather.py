@@ -1,23 +1,21 @@
 """Decoded events become columns, a batch at a time."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from itertools import accumulate, chain, compress, pairwise
+from collections.abc import Sequence
 from operator import attrgetter
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.trace import stamps
-from workbench.trace.arguments import ArgumentColumns, integers
+from workbench.trace.arguments import ArgumentColumns
+from workbench.trace.batch import Batch, chosen
 from workbench.trace.categories import Group, group_of
-from workbench.trace.columns import Codes, Column, Lanes
+from workbench.trace.columns import Codes, Column, Lanes, integers, packed
 from workbench.trace.lenient import to_float, to_int, to_text
-from workbench.trace.schema import DURATIONS, FLOWS, INSTANTS, Family
+from workbench.trace.schema import Family
 
 _MOST_CATEGORIES = 32_000
-_MARKS = ("B", "E")
 _LABELS = ("process_name", "thread_name", "process_labels")
 _MEMORY = ("bytes", "total_allocated", "total_reserved", "address", "device_type", "device_index")
 
@@ -35,55 +33,6 @@ class Categories(Codes):
             code = self.table[key] = min(len(self.table), _MOST_CATEGORIES)
             self.groups = np.append(self.groups, np.uint8(group_of(key)))
         return code
-
-
-class Batch:
-    """Decoded events sorted by what they are, each kind in file order, with their stamps."""
-
-    def __init__(self, events: Sequence[Any], family: Family) -> None:
-        self.family = family
-        self._events = events
-        present = set(map(type, events))
-        self._of = {family.phases[struct]: self._only(struct, present) for struct in present}
-        self.counts = {phase: len(members) for phase, members in self._of.items()}
-        self.durations, self.marks = self._ordered(DURATIONS), self._ordered(_MARKS)
-        self.instants = self._ordered(INSTANTS)
-        self.flows = [(phase, self._of[phase]) for phase in FLOWS if phase in self._of]
-        self.counters, self.metadata = self._of.get("C", []), self._of.get("M", [])
-        moments = [
-            [event.ts for event in self.durations],
-            [event.dur for event in self.durations],
-            [event.ts for event in self.marks],
-            [event.ts for event in self.instants],
-            [event.ts for event in self.counters],
-            *([event.ts for event in flows] for _, flows in self.flows),
-        ]
-        ns = self._ns(list(chain.from_iterable(moments)))
-        ends = list(accumulate(map(len, moments), initial=0))
-        parts = [ns[start:end] for start, end in pairwise(ends)]
-        self.ts, self.dur, self.mark_ts, self.instant_ts, self.counter_ts = parts[:5]
-        self.flow_ts = parts[5:]
-
-    def _only(self, struct: Any, present: set[Any]) -> Sequence[Any]:
-        if len(present) == 1:
-            return self._events
-        return [event for event in self._events if event.__class__ is struct]
-
-    def _ordered(self, phases: Iterable[str]) -> Sequence[Any]:
-        """The events of several phases, in file order."""
-        found = [phase for phase in phases if phase in self._of]
-        if len(found) < 2:
-            return self._of[found[0]] if found else []
-        structs = {self.family.structs[phase] for phase in found}
-        return [event for event in self._events if event.__class__ in structs]
-
-    def _ns(self, values: list[Any]) -> NDArray[np.int64]:
-        if self.family.exact:
-            return stamps.from_values(values)
-        us = np.fromiter(values, np.float64, len(values))
-        if not stamps.fits_doubles(us):
-            raise stamps.NeedsExactStampsError
-        return stamps.from_doubles(us)
 
 
 class Gatherer:
@@ -152,11 +101,10 @@ class Gatherer:
         columns["category"].extend(categories)
         columns["lane"].extend(self._lane_codes(events))
         groups = self.categories.groups[categories]
-        for group in Group:
-            chosen = groups == group
-            if chosen.any():
-                arguments = [event.args for event in compress(events, chosen.tolist())]
-                self.arguments.add(arguments, np.flatnonzero(chosen) + self.rows, group)
+        for group in np.flatnonzero(np.bincount(groups)).tolist():
+            places = np.flatnonzero(groups == group)
+            arguments = [event.args for event in chosen(events, places)]
+            self.arguments.add(arguments, places + self.rows, Group(group))
         self.rows += len(events)
 
     def _add_marks(self, batch: Batch, first_row: int) -> None:
@@ -180,8 +128,8 @@ class Gatherer:
     def _add_instants(self, batch: Batch) -> None:
         events, ts = batch.instants, batch.instant_ts
         is_memory = np.array([event.name == "[memory]" for event in events])
-        memory = list(compress(events, is_memory.tolist()))
-        others = list(compress(events, (~is_memory).tolist()))
+        memory = chosen(events, np.flatnonzero(is_memory))
+        others = chosen(events, np.flatnonzero(~is_memory))
         if memory:
             self.memory["ts"].extend(ts[is_memory])
             self.memory["lane"].extend(self._lane_codes(memory))
@@ -219,7 +167,7 @@ class Gatherer:
         except KeyError:
             self.names.learn([event.name for event in events])
             codes = [table[event.name] for event in events]
-        return np.fromiter(codes, np.int32, len(codes))
+        return packed(codes, "i")
 
     def _category_codes(self, events: Sequence[Any]) -> NDArray[np.int32]:
         table = self.categories.table
@@ -228,7 +176,7 @@ class Gatherer:
         except KeyError:
             self.categories.learn([event.cat for event in events])
             codes = [table[event.cat] for event in events]
-        return np.fromiter(codes, np.int32, len(codes))
+        return packed(codes, "i")
 
     def _lane_codes(self, events: Sequence[Any]) -> NDArray[np.int32]:
         table = self.lanes.table
@@ -237,12 +185,12 @@ class Gatherer:
         except KeyError:
             self.lanes.learn([(event.tid, event.pid) for event in events])
             codes = [table[event.tid][event.pid] for event in events]
-        return np.fromiter(codes, np.int32, len(codes))
+        return packed(codes, "i")
 
     def _flow_ids(self, ids: list[Any]) -> NDArray[np.int64]:
         try:
-            return np.array(ids, np.int64)
-        except (OverflowError, ValueError, TypeError):
+            return packed(ids, "q")
+        except ValueError:
             numbers = [to_int(ident) for ident in ids]
         for index, number in enumerate(numbers):
             if number == -1:

@@ -1,13 +1,14 @@
 """A slice of a trace, by time or by steps."""
 
 import re
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from workbench.errors import TraceError
+from workbench.trace.rows import moments, taken
 from workbench.trace.table import DEVICE_WORK, Events, Flows, Kind, Trace
 
 _STEP = re.compile(r"ProfilerStep#(\d+)$")
@@ -123,21 +124,12 @@ def _taken(
     rows = np.flatnonzero(keep)
     rows = rows[np.lexsort((-dur[rows], start[rows]))]
     first = int(start[rows[0]])
-    position = np.full(len(keep), -1)
-    position[rows] = np.arange(len(rows))
-    events = _rows_of(trace.events, rows) | {"ts": start[rows] - first, "dur": dur[rows]}
-    collectives = [replace(c, row=int(position[c.row])) for c in trace.collectives]
     return replace(
-        trace,
-        events=Events(**events),
-        launch_configurations=_about_rows(trace.launch_configurations, position),
-        copies=_about_rows(trace.copies, position),
-        waits=_about_rows(trace.waits, position),
-        collectives=tuple(sorted((c for c in collectives if c.row >= 0), key=lambda c: c.row)),
-        flows=_moments(trace.flows, arrows, first),
-        memory=_moments(trace.memory, _between(trace.memory.ts, span), first),
-        instants=_moments(trace.instants, _between(trace.instants.ts, span), first),
-        counters=_moments(trace.counters, _between(trace.counters.ts, span), first),
+        taken(trace, rows, ts=start[rows] - first, dur=dur[rows]),
+        flows=moments(trace.flows, arrows, first),
+        memory=moments(trace.memory, _between(trace.memory.ts, span), first),
+        instants=moments(trace.instants, _between(trace.instants.ts, span), first),
+        counters=moments(trace.counters, _between(trace.counters.ts, span), first),
         base_ns=None if trace.base_ns is None else trace.base_ns + first,
         header={**trace.header, "workbench_slice": told},
     )
@@ -145,21 +137,3 @@ def _taken(
 
 def _between(ts: NDArray[np.int64], span: tuple[int, int]) -> Mask:
     return np.asarray((ts >= span[0]) & (ts < span[1]))
-
-
-def _rows_of(table: Any, rows: NDArray[np.intp] | Mask) -> dict[str, Any]:
-    columns = {column.name: getattr(table, column.name) for column in fields(table)}
-    return {n: v[rows] if isinstance(v, np.ndarray) else v for n, v in columns.items()}
-
-
-def _about_rows(table: Any, position: NDArray[np.int64]) -> Any:
-    """A table that tells more about some events, of those that are kept."""
-    kept = position[table.row]
-    order = np.flatnonzero(kept >= 0)
-    order = order[np.argsort(kept[order], kind="stable")]
-    return type(table)(**_rows_of(table, order) | {"row": kept[order]})
-
-
-def _moments(table: Any, chosen: Mask, first: int) -> Any:
-    columns = _rows_of(table, chosen)
-    return type(table)(**columns | {"ts": columns["ts"] - first})
