@@ -218,4 +218,3 @@ class ArgumentColumns:
         codes = self.codes[name].of(raws)
         if codes is not None:
             self.texts[name].put(rows, codes)
-
