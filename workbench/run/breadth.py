@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, Any
 from workbench.analysis.outliers import LEAST_STEPS
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from workbench.run.rank import RankAnalysis
     from workbench.run.run import Run
 
 
 def breadth(rank: RankAnalysis) -> dict[str, Any]:
     """Fields of one rank beside those of where its window goes."""
-    return {"step_parts": _step_parts(rank)}
+    return {"step_parts": _step_parts(rank), "launch_queue": _launches(rank)}
 
 
 def breadth_not_measured(run: Run) -> dict[str, str]:
@@ -26,6 +28,8 @@ def breadth_not_measured(run: Run) -> dict[str, str]:
             f"of fewer than {LEAST_STEPS} steps after warm-up nobody can say which is unusual: "
             "record more"
         )
+    if all(rank.details.launches is None for rank in run.ranks):
+        reasons["launches"] = "the trace joins no kernel to the call that launched it"
     return reasons
 
 
@@ -49,4 +53,26 @@ def _step_parts(rank: RankAnalysis) -> list[dict[str, Any]] | None:
         }
         for device, each in found.items()
         for i, number in enumerate(each.numbers)
+    ]
+
+
+def _launches(rank: RankAnalysis) -> list[dict[str, Any]] | None:
+    table = rank.details.launches
+    return None if table is None else records(table)
+
+
+def records(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """The rows as JSON: nanoseconds as microseconds, what is missing as null."""
+    import pandas as pd
+
+    return [
+        {
+            name.removesuffix("_ns") + "_us" if name.endswith("_ns") else name: None
+            if pd.isna(value)
+            else value / 1000
+            if name.endswith("_ns")
+            else value
+            for name, value in ((str(key), each) for key, each in row.items())
+        }
+        for row in table.astype(object).to_dict("records")
     ]

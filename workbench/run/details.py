@@ -6,12 +6,16 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from workbench.analysis.intervals import Spans
+    from workbench.analysis.launch_calls import LaunchCalls
     from workbench.analysis.outliers import Outlier
+    from workbench.analysis.queue_length import QueueLength
     from workbench.analysis.step_breakdown import StepBreakdown
     from workbench.run.rank import RankAnalysis
 
-LARGE: tuple[str, ...] = ()
+LARGE = ("launch_calls", "queues")
 """Answers as large as the trace, forgotten with it."""
 
 
@@ -75,3 +79,41 @@ class Details:
             )
             for device, found in self.steps.items()
         }
+
+    @cached_property
+    def launch_calls(self) -> dict[int, LaunchCalls]:
+        """Per device the calls that launched kernels; a device without launch records is absent."""
+        from workbench.analysis.launch_calls import launch_calls_of
+
+        rank = self._rank
+        found = {
+            device: launch_calls_of(rank.trace, rank.launches, rank.steps, device)
+            for device in rank.device_indices
+        }
+        return {device: calls for device, calls in found.items() if len(calls)}
+
+    @cached_property
+    def queues(self) -> dict[int, tuple[QueueLength, ...]]:
+        """Per device its queue over time, then that of each stream."""
+        from workbench.analysis.queue_length import queue_lengths
+
+        rank = self._rank
+        return {d: queue_lengths(rank.trace, rank.launches, d) for d in rank.device_indices}
+
+    @cached_property
+    def launches(self) -> pd.DataFrame | None:
+        """Launches of kernels by device and stream; ``None`` without launch records."""
+        import pandas as pd
+
+        from workbench.analysis.launch_table import launch_table
+
+        rank = self._rank
+        steps = 0 if rank.steps is None else len(rank.steps)
+        tables = []
+        for device, calls in self.launch_calls.items():
+            window = rank.windows[device]
+            if window is not None:
+                span = window.shifted(rank.launches.clock_offset.get(device, 0))
+                queues = () if rank.voids("queue") else self.queues[device]
+                tables.append(launch_table(calls, queues, device, steps, span))
+        return pd.concat(tables, ignore_index=True) if tables else None

@@ -104,6 +104,11 @@ class Run:
         return self._table(tables.outliers)
 
     @cached_property
+    def launches(self) -> pd.DataFrame | None:
+        """Launches by device and stream: how many a step, how late and short their work is."""
+        return self._table(lambda rank: rank.details.launches)
+
+    @cached_property
     def kernels(self) -> pd.DataFrame | None:
         """Kernels by name: calls, total and median time, family, share of all kernel time."""
         return self._table(lambda rank: rank.kernels)
