@@ -32,6 +32,18 @@ def analyze(
         Literal["info", "warning", "critical"] | None,
         typer.Option(help="Exit with 1 when a finding is at least this severe."),
     ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(min=1, help="Read the ranks of a folder with so many processes at once."),
+    ] = None,
+    infer_steps: Annotated[
+        bool,
+        typer.Option(
+            "--infer-steps",
+            help="Where no step is marked, take what repeats as steps: the optimizer's step, else "
+            "waits for batches.",
+        ),
+    ] = False,
 ) -> None:
     """Say where the time goes in each trace or Run, and what to do about it.
 
@@ -40,7 +52,8 @@ def analyze(
     from workbench.run.source import open_runs
 
     unreadable, failing = False, False
-    for path, opened in open_runs(paths, watch=reading_bar):
+    runs = open_runs(paths, workers=workers, infer_steps=infer_steps, watch=reading_bar)
+    for path, opened in runs:
         try:
             findings = _show(opened(), as_json=as_json)
         except WorkbenchError as error:

@@ -94,10 +94,12 @@ def _overview(rank: Mapping[str, Any]) -> Table:
     table.show_header = False
     steps, wait = rank["steps"], rank["input"]
     if steps is None:
-        table.add_row("steps", Text("the trace marks none"))
+        table.add_row("steps", Text("the trace marks none (see --infer-steps)"))
     else:
         median = _us(steps["time_us"]["median"])
-        table.add_row("steps", f"{steps['count']}, median {median} under the profiler")
+        inferred = " (inferred from what repeats)" if steps["source"] == "inferred" else ""
+        row = f"{steps['count']}{inferred}, median {median} under the profiler"
+        table.add_row("steps", row)
     if wait is not None:
         share = _us(wait["exposed_us"])
         table.add_row("input wait", f"{_us(wait['wait_us'])}, exposed {share}")

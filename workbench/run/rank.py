@@ -57,6 +57,8 @@ class RankAnalysis:
         self._job = tuple(job)
         self.job: Job | None = None
         """The other ranks of the same Run; ``None`` for one rank alone."""
+        self.infer_steps = False
+        """Whether what repeats may stand for steps where none is marked."""
 
     def release(self) -> None:
         """Drop the trace and what is as large; asked again, the trace is read again."""
@@ -93,9 +95,13 @@ class RankAnalysis:
     @cached_property
     def steps(self) -> Steps | None:
         """The training steps, or ``None`` when the trace marks none."""
+        from workbench.analysis.inferred_steps import infer_steps
         from workbench.analysis.steps import find_steps
 
-        return find_steps(self.trace, self.launches)
+        found = find_steps(self.trace, self.launches)
+        if found is None and self.infer_steps:
+            return infer_steps(self.trace, self.launches)
+        return found
 
     @cached_property
     def own_trust(self) -> Trust:
@@ -380,3 +386,20 @@ def rank_of(
             return open_trace(path, progress=progress)
 
     return RankAnalysis(source=path.name, rank=rank, read=read, alone=alone, on_cpu=on_cpu, job=job)
+
+
+def ranks_of(path: Path, *, watch: Callable[[Path], Watch] = unwatched) -> list[RankAnalysis]:
+    """The analyses of a trace file, which is read now: one for each rank that it holds."""
+    from workbench.trace.split import ranks_in_file, split_ranks
+
+    whole = rank_of(path, watch=watch)
+    if not ranks_in_file(whole.trace):
+        return [whole]
+
+    def part(place: int) -> Callable[[], Trace]:
+        return lambda: split_ranks(rank_of(path, watch=watch).trace)[place]
+
+    return [
+        RankAnalysis(source=path.name, rank=trace.rank, read=part(place))
+        for place, trace in enumerate(split_ranks(whole.trace))
+    ]

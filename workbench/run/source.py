@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench.errors import RunError, TraceError
-from workbench.run.rank import Watch, rank_of, unwatched
+from workbench.run.rank import Watch, rank_of, ranks_of, unwatched
 from workbench.run.run import Run
 
 if TYPE_CHECKING:
@@ -16,12 +16,32 @@ if TYPE_CHECKING:
     from workbench.trace.ranks import RankFiles
 
 
-def open_run(path: str | Path, *, watch: Callable[[Path], Watch] = unwatched) -> Run:
+def open_run(
+    path: str | Path,
+    *,
+    workers: int | None = None,
+    infer_steps: bool = False,
+    watch: Callable[[Path], Watch] = unwatched,
+) -> Run:
     """Open a Run folder, a trace file from anywhere, or a folder with one trace per rank.
 
-    A trace is read at once, so that a file that cannot be read fails here and not later.
-    ``watch`` is for a progress bar: it is entered for every trace while that is read.
+    A trace is read at once, so that a file that cannot be read fails here and not later; the ranks
+    of a folder are read one after the other when they are needed.
+
+    Args:
+        path: A Run folder, a trace, or a folder of traces.
+        workers: Read the ranks of a folder now, with so many processes.
+        infer_steps: Where no step is marked, take what repeats (the optimizer's step, else waits
+            for batches) as steps; their source is ``inferred``.
+        watch: For a progress bar: entered for every trace while that is read.
     """
+    run = _open(path, workers=workers, watch=watch)
+    for rank in run.ranks:
+        rank.infer_steps = infer_steps
+    return run
+
+
+def _open(path: str | Path, *, workers: int | None, watch: Callable[[Path], Watch]) -> Run:
     path = Path(path).expanduser()
     if not path.exists():
         raise TraceError(
@@ -29,29 +49,45 @@ def open_run(path: str | Path, *, watch: Callable[[Path], Watch] = unwatched) ->
             "or a folder with one trace per rank."
         )
     if path.is_dir():
-        if (path / "run.json").is_file():
-            return load(path, watch=watch)
-        return _folder_of_ranks(path, watch)
-    analysis = rank_of(path, watch=watch)
-    _ = analysis.trace
-    return Run(name=path.name, ranks=[analysis], traces=[path])
+        run = load(path, watch=watch) if _is_ours(path) else _folder_of_ranks(path, watch)
+        if workers is not None:
+            from workbench.trace import read_into_caches
+
+            read_into_caches(run.traces, workers=workers)
+        return run
+    return Run(name=path.name, ranks=ranks_of(path, watch=watch), traces=[path])
+
+
+def _is_ours(folder: Path) -> bool:
+    return (folder / "run.json").is_file()
 
 
 def open_runs(
-    paths: Sequence[Path], *, watch: Callable[[Path], Watch] = unwatched
+    paths: Sequence[Path],
+    *,
+    workers: int | None = None,
+    infer_steps: bool = False,
+    watch: Callable[[Path], Watch] = unwatched,
 ) -> Iterator[tuple[Path, Callable[[], Run]]]:
     """For each Run among the paths, its first path and what opens it.
 
     Traces that are the ranks of one job are one Run; every other path is one by itself.
     """
+    from workbench.trace import read_into_caches
     from workbench.trace.ranks import ranks_of_one_job
 
     job = ranks_of_one_job(paths)
     if job is not None:
-        yield paths[0], partial(_job, job, paths[0].absolute().parent.name, watch)
+        if workers is not None:
+            read_into_caches(paths, workers=workers)
+        name = paths[0].absolute().parent.name
+        yield paths[0], partial(_job, job, name, watch, infer_steps=infer_steps)
         return
     for path in paths:
-        yield path, partial(open_run, path, watch=watch)
+        yield (
+            path,
+            partial(open_run, path, workers=workers, infer_steps=infer_steps, watch=watch),
+        )
 
 
 def load(folder: str | Path, *, watch: Callable[[Path], Watch] = unwatched) -> Run:
@@ -87,12 +123,17 @@ def _folder_of_ranks(folder: Path, watch: Callable[[Path], Watch]) -> Run:
     return _job(find_ranks(folder), folder.resolve().name, watch)
 
 
-def _job(files: RankFiles, name: str, watch: Callable[[Path], Watch]) -> Run:
+def _job(
+    files: RankFiles, name: str, watch: Callable[[Path], Watch], *, infer_steps: bool = False
+) -> Run:
     """One Run over the traces of a job, with what is wrong with them together."""
     told = files.violations
+    ranks = [rank_of(file.path, rank=file.rank, job=told, watch=watch) for file in files]
+    for rank in ranks:
+        rank.infer_steps = infer_steps
     return Run(
         name=name,
-        ranks=[rank_of(file.path, rank=file.rank, job=told, watch=watch) for file in files],
+        ranks=ranks,
         traces=[file.path for file in files],
         notes=[violation.message for violation in told],
     )

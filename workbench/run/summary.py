@@ -59,7 +59,10 @@ def not_measured(run: Run) -> dict[str, str]:
     if all(rank.operators is None for rank in ranks):
         reasons["operators"] = "the trace holds no operator of the framework: record CPU activity"
     if all(rank.steps is None for rank in ranks):
-        reasons["steps"] = "the trace marks no steps: call profiler.step(), or use wb.profile"
+        reasons["steps"] = (
+            "the trace marks no steps, so the window is all of it: call profiler.step(), use "
+            "wb.profile, or open it with infer_steps=True (--infer-steps)"
+        )
     reasons |= breadth_not_measured(run)
     if all(rank.input_wait is None for rank in ranks):
         reasons["input"] = "the trace holds no record of a data loader"
