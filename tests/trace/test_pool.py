@@ -27,7 +27,9 @@ def ranks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     for rank in range(3):
         made = Kineto(gpu=True)
         for at in range(1500):
-            made.launched(f"k{rank}", call=(20 * at, 5), kernel=(20 * at + 8, 9), correlation=at + 1)
+            made.launched(
+                f"k{rank}", call=(20 * at, 5), kernel=(20 * at + 8, 9), correlation=at + 1
+            )
         paths.append(made.write(folder / f"rank{rank}.json"))
     (folder / "broken.json").write_text("{")
     return [*paths, folder / "broken.json"]

@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.kineto import Kineto
+from tests.trace.formats.nsight_export import export, nvtx
+from tests.trace.formats.xspace import chunk
 from workbench import trace
 from workbench.errors import TraceError
 from workbench.trace.header import rank_in_name
@@ -95,3 +97,50 @@ def test_a_folder_without_traces_says_what_is_there(tmp_path: Path, files: list[
 def test_a_missing_folder(tmp_path: Path) -> None:
     with pytest.raises(TraceError, match="No such file"):
         trace.find_ranks(tmp_path / "missing")
+
+
+LANES = "lane,kind,name,start_us,duration_us\nmain,operator,a,0,1\n"
+
+
+def test_ranks_of_every_format_are_found(tmp_path: Path) -> None:
+    """Two XLA profiles with the Chrome JSON of the first, a database, rocprofv3, and a CSV."""
+    plane = chunk(1, chunk(2, "/host:CPU"))
+    (tmp_path / "rank0.xplane.pb").write_bytes(plane)
+    write(tmp_path / "rank0.trace.json.gz")
+    (tmp_path / "rank1.xplane.pb").write_bytes(plane)
+    export(tmp_path / "rank2.sqlite", NVTX_EVENTS=[nvtx("step", 0, 5)])
+    export(tmp_path / "experiments.sqlite", metrics=[{"a": 1}])
+    (tmp_path / "rank3_results.json").write_text('{"rocprofiler-sdk-tool": []}')
+    (tmp_path / "rank4.csv").write_text(LANES)
+    (tmp_path / "losses.csv").write_text("step,loss\n1,2\n")
+    (tmp_path / "model.pb").write_bytes(b"\x0a\x03\x01\x02\x03")
+    (tmp_path / "empty.xplane.pb").write_bytes(b"")
+    files = trace.find_ranks(tmp_path)
+    assert [(file.rank, file.path.name) for file in files] == [
+        (0, "rank0.xplane.pb"),
+        (1, "rank1.xplane.pb"),
+        (2, "rank2.sqlite"),
+        (3, "rank3_results.json"),
+        (4, "rank4.csv"),
+    ]
+    assert files.violations == ()
+
+
+@pytest.mark.parametrize(
+    ("names", "ranks"),
+    [
+        (["trace_0.json", "trace_1.json", "trace_2.json"], [0, 1, 2]),
+        (["node3_gpu_01.json", "node3_gpu_00.json"], [0, 1]),
+        # No rank 0, two numbers that differ, two patterns, one file: nothing says a rank.
+        (["trace_1.json", "trace_2.json"], [None, None]),
+        (["node0_0.json", "node1_1.json"], [None, None]),
+        (["trace_0.json", "other_1.json"], [None, None]),
+        (["trace_0.json"], [None]),
+    ],
+)
+def test_numbers_by_which_alone_the_names_differ(
+    tmp_path: Path, names: list[str], ranks: list[int | None]
+) -> None:
+    for name in names:
+        write(tmp_path / name)
+    assert [file.rank for file in trace.find_ranks(tmp_path)] == ranks

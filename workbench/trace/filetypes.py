@@ -35,11 +35,7 @@ _MAGIC: tuple[tuple[bytes, str], ...] = (
 
 Test = Callable[[bytes], bool]
 _TESTS: tuple[tuple[Test, str], ...] = (
-    (
-        lambda head: head.startswith(_SQLITE),
-        "an SQLite database. An export of Nsight Systems is opened by itself, not in a folder "
-        "of ranks.",
-    ),
+    (lambda head: head.startswith(_SQLITE), "an SQLite database."),
     (
         lambda head: bool(re.match(rb"\s*<(!doctype\s+html|html|head|body|\?xml|svg)", head, re.I)),
         "a web page (HTML or XML), often a failed download: fetch the raw file again, and check "
@@ -56,8 +52,7 @@ _TESTS: tuple[tuple[Test, str], ...] = (
             and not head.isascii()
             and any(mark in head for mark in (b"/host:", b"/device:", b"XLA Modules", b"xplane"))
         ),
-        "an XLA profile (xplane.pb) of JAX or TensorFlow. It is opened by itself, not in a "
-        "folder of ranks.",
+        "an XLA profile (xplane.pb) of JAX or TensorFlow.",
     ),
     (
         lambda head: head.startswith(b"\n") and bool(_CONTROL.search(head[:64])),

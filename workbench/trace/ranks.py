@@ -1,19 +1,23 @@
 """Which file of a folder is which rank of a job."""
 
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from workbench.errors import TraceError
 from workbench.trace.filetypes import wrong_kind
+from workbench.trace.formats import is_other_format
 from workbench.trace.frames import Frames
-from workbench.trace.header import open_header, rank_and_world
+from workbench.trace.header import open_header, rank_and_world, rank_in_name
 from workbench.trace.locate import locate
 from workbench.trace.notes import Notes
 from workbench.trace.source import SIZE_LIMIT, open_source
 from workbench.trace.table import Violation
 
-_ENDINGS = (".json", ".json.gz", ".pfw", ".pfw.gz", ".zip", ".gz")
+_ENDINGS = (".json", ".pfw", ".zip", ".gz", ".pb", ".sqlite", ".csv", ".tsv")
+_XLA_PROFILE, _XLA_CHROME = ".xplane.pb", ".trace.json.gz"
+_NUMBER = re.compile(r"\d{1,6}")
 _SHOWN = 8
 
 
@@ -41,8 +45,10 @@ class RankFiles(tuple[RankFile, ...]):
 def find_ranks(folder: str | Path) -> RankFiles:
     """Find the traces in a folder, and which rank each one is.
 
-    The rank stands in the header (``distributedInfo``), else in the file's name. Only the beginning
-    of each file is read. Files that are no traces are passed over.
+    The rank stands in the header (``distributedInfo``), else in the file's name: ``rank3``, or a
+    number from 0 on by which alone the names differ. Traces of every format that ``read`` takes are
+    found; only the beginning of each file is read. Files that are no traces are passed over, and so
+    is the Chrome JSON that XLA writes beside a profile of the same name.
 
     Raises:
         TraceError: There is no such folder, or no trace in it; says what was found.
@@ -52,8 +58,13 @@ def find_ranks(folder: str | Path) -> RankFiles:
         entries = sorted(entry for entry in folder.iterdir() if not entry.name.startswith("."))
     except OSError as error:
         raise TraceError(f"Cannot list {folder}: {error.strerror}.") from None
-    candidates = [e for e in entries if e.name.lower().endswith(_ENDINGS) and e.is_file()]
-    found = [file for path in candidates if (file := _peek(path)) is not None]
+    twice = {
+        entry.name.removesuffix(_XLA_PROFILE) + _XLA_CHROME
+        for entry in entries
+        if entry.name.endswith(_XLA_PROFILE)
+    }
+    candidates = [e for e in entries if e.name.lower().endswith(_ENDINGS) and e.name not in twice]
+    found = [f for path in candidates if path.is_file() and (f := _peek(path)) is not None]
     if not found:
         shown = ", ".join(entry.name for entry in entries[:_SHOWN]) or "nothing"
         more = f" and {len(entries) - _SHOWN:,} more" if len(entries) > _SHOWN else ""
@@ -61,6 +72,7 @@ def find_ranks(folder: str | Path) -> RankFiles:
             f"There is no trace in {folder} (found: {shown}{more}). Expected are files such as "
             "rank0.trace.json.gz, rank1.trace.json.gz: one torch.profiler trace per rank."
         )
+    found = _numbered(found)
     found.sort(key=lambda file: (file.rank is None, file.rank or 0, file.path.name))
     return RankFiles(found)
 
@@ -125,10 +137,25 @@ def rank_violations(files: tuple[RankFile, ...]) -> tuple[Violation, ...]:
     return tuple(told)
 
 
+def _numbered(files: list[RankFile]) -> list[RankFile]:
+    """Ranks from the numbers in the names, where no file tells one and they run from 0 on."""
+    names = [file.path.name for file in files]
+    numbers = [_NUMBER.findall(name) for name in names]
+    same = len({_NUMBER.sub("#", name) for name in names}) == 1
+    if len(files) < 2 or not same or any(file.rank is not None for file in files):
+        return files
+    varying = [column for column in zip(*numbers, strict=True) if len(set(column)) > 1]
+    if len(varying) != 1 or {int(n) for n in varying[0]} != set(range(len(files))):
+        return files
+    return [replace(f, rank=int(n)) for f, n in zip(files, varying[0], strict=True)]
+
+
 def _peek(path: Path) -> RankFile | None:
     try:
         source, head = open_source(path, SIZE_LIMIT)
         with source:
+            if head.strip() and is_other_format(source, head, path):
+                return RankFile(path=path, rank=rank_in_name(path.name))
             if wrong_kind(head) is not None:
                 return None
             place = locate(Frames(source))

@@ -33,6 +33,16 @@ def is_sqlite(head: bytes, _: str) -> bool:
     return head.startswith(MAGIC)
 
 
+def holds_events(content: Content) -> bool:
+    """Whether a database has a table that is read here.
+
+    Raises:
+        TraceError: It is damaged.
+    """
+    with open_tables(content) as tables:
+        return bool(_OURS & set(tables.names()))
+
+
 def read_nsight(content: Content) -> Trace:
     """Read an export of Nsight Systems.
 
