@@ -16,12 +16,12 @@ def opened(trace: Kineto, folder: Path) -> Run:
 
 
 def steps_with_kernels(*, kernel_us: float, call_at: float = 10) -> Kineto:
-    """Three steps of 100 µs, each with one launch and one kernel right behind it."""
+    """Three steps of 100 µs, each one operator with one launch and one kernel right behind it."""
     trace = Kineto(gpu=True)
     for number in range(3):
         start = 1000 + 100 * number
         trace.step(number, start, 100)
-        trace.op("aten::mm", start + call_at - 2, 8)
+        trace.op("aten::mm", start, 100)
         trace.launched(
             "ampere_sgemm_128x64",
             call=(start + call_at, 4),

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from workbench.findings.exposed_communication import exposed_communication
+from workbench.findings.extra_syncs import extra_syncs
 from workbench.findings.finding import (
     SEVERITIES,
     CommunicationFacts,
@@ -11,9 +12,21 @@ from workbench.findings.finding import (
     Finding,
     StragglerFacts,
 )
+from workbench.findings.garbage import garbage
+from workbench.findings.host_code import host_code
 from workbench.findings.input_bound import input_bound
+from workbench.findings.kernel_gaps import kernel_gaps
+from workbench.findings.late_loading import late_loading
+from workbench.findings.launch_bound import launch_bound
+from workbench.findings.misaligned_matmul import misaligned_matmul
+from workbench.findings.new_shapes import new_shapes
 from workbench.findings.noisy_machine import noisy_machine
+from workbench.findings.profiler_overhead import profiler_overhead
+from workbench.findings.recompiles import recompiles
+from workbench.findings.repeated_casts import repeated_casts
 from workbench.findings.straggler import straggler
+from workbench.findings.sync_in_loop import sync_in_loop
+from workbench.findings.unbatched_optimizer import unbatched_optimizer
 from workbench.findings.untrusted_profile import untrusted_profile
 
 Rule = Callable[[Facts], Finding | None]
@@ -22,8 +35,21 @@ RULES: tuple[Rule, ...] = (
     untrusted_profile,
     noisy_machine,
     input_bound,
+    launch_bound,
+    kernel_gaps,
+    sync_in_loop,
+    unbatched_optimizer,
+    recompiles,
+    new_shapes,
+    host_code,
+    garbage,
+    late_loading,
+    misaligned_matmul,
+    repeated_casts,
     exposed_communication,
     straggler,
+    extra_syncs,
+    profiler_overhead,
 )
 """Every rule, in the order in which findings of equal weight are listed."""
 

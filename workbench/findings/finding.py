@@ -1,8 +1,20 @@
 """One finding: a verdict with its evidence and the most that acting on it could gain."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from workbench.analysis.compilations import Compilations
+    from workbench.analysis.gradient_syncs import GradientSyncs
+    from workbench.analysis.matmul_shapes import MatmulShapes
+    from workbench.analysis.optimizer_launches import OptimizerLaunches
+    from workbench.analysis.repeated_casts import RepeatedCasts
+    from workbench.analysis.shapes_seen import ShapesSeen
+    from workbench.analysis.steady import SteadyIdle
+    from workbench.analysis.sync_calls import SyncCalls
 
 Verdict = Literal["yes", "no", "cannot_tell"]
 Severity = Literal["info", "warning", "critical"]
@@ -65,6 +77,15 @@ class DeviceFacts:
     exposed_memory_ns: int
     steady_input_ns: int | None = None
     """Of the idle time for input, the part in the steps whose times are ``trace_step_ns``."""
+    steady: SteadyIdle | None = None
+    """Idle time of the steps that count, first uses left out."""
+    launches: int | None = None
+    """Launch calls in the window's steps; without steps in the whole trace."""
+    launches_per_step: float | None = None
+    empty_queue_share: float | None = None
+    """Share of launches at whose end nothing earlier was unfinished."""
+    short_kernel_share: float | None = None
+    """Share of launches whose call lasts longer than the work that it launched."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,3 +157,16 @@ class Facts:
     garbage_collection: Mapping[str, Any] | None = None
     compilation: Mapping[str, Any] | None = None
     overhead_ratio: float | None = None
+    bounds_ns: Mapping[str, float | None] | None = None
+    """Per cause of idle time what a step saves at most without it, by replaying the step."""
+    sync_calls: SyncCalls | None = None
+    optimizer: OptimizerLaunches | None = None
+    compilations: Compilations | None = None
+    shapes_seen: ShapesSeen | None = None
+    matmuls: MatmulShapes | None = None
+    casts: RepeatedCasts | None = None
+    gradient_syncs: GradientSyncs | None = None
+
+    def voids(self, what: str) -> bool:
+        """Whether a violation makes the named numbers void."""
+        return any(what in violation.voids for violation in self.violations)

@@ -27,6 +27,7 @@ def gather(rank: RankAnalysis, record: RunRecord | None) -> Facts:
         straggler=_straggler(rank),
         trust_ok=rank.trust.ok,
         violations=rank.trust.violations,
+        **_of_the_trace(rank),
         **_recorded(record),
     )
 
@@ -42,9 +43,56 @@ def _devices(rank: RankAnalysis) -> tuple[DeviceFacts, ...]:
             exposed_communication_ns=time.exposed_communication,
             exposed_memory_ns=time.exposed_memory,
             steady_input_ns=_steady_input_ns(rank, index),
+            **_launched(rank, index),
         )
         for index, time in rank.device_time.items()
     )
+
+
+def _launched(rank: RankAnalysis, device: int) -> dict[str, Any]:
+    """What the steps that count lose, and how the host hands them their work."""
+    from workbench.analysis.queue import launch_statistics
+    from workbench.analysis.short_kernels import short_kernel_share
+    from workbench.analysis.steady import steady_idle
+
+    found: dict[str, Any] = {"steady": steady_idle(rank.trace, rank.idle[device], rank.steps)}
+    if rank.voids("queue"):
+        return found
+    statistics = launch_statistics(rank.trace, rank.steps, rank.launches, device)
+    if statistics is not None:
+        found["launches"] = statistics.count
+        found["launches_per_step"] = statistics.per_step
+        found["empty_queue_share"] = statistics.into_empty_queue_share
+    found["short_kernel_share"] = short_kernel_share(rank.trace, rank.launches, rank.steps, device)
+    return found
+
+
+def _of_the_trace(rank: RankAnalysis) -> dict[str, Any]:
+    """What single rules look at; nothing of devices where they were not recorded."""
+    from workbench.analysis.compilations import compilations
+    from workbench.analysis.gradient_syncs import gradient_syncs
+    from workbench.analysis.matmul_shapes import matmul_shapes
+    from workbench.analysis.optimizer_launches import optimizer_launches
+    from workbench.analysis.repeated_casts import repeated_casts
+    from workbench.analysis.shapes_seen import shapes_seen
+
+    trace, launches, steps = rank.trace, rank.launches, rank.steps
+    found: dict[str, Any] = {
+        "compilations": compilations(trace, steps),
+        "shapes_seen": None if rank.voids("step_time") else shapes_seen(trace, steps),
+        "optimizer": optimizer_launches(trace, launches, steps, tuple(rank.idle.values())),
+    }
+    if rank.voids("devices"):
+        return found
+    found["matmuls"] = matmul_shapes(trace, launches, steps)
+    found["casts"] = repeated_casts(trace, launches, steps)
+    found["gradient_syncs"] = gradient_syncs(trace, launches)
+    if rank.device_time and rank.window is not None:
+        from workbench.analysis.sync_calls import sync_calls
+
+        idle = tuple(rank.idle.values())
+        found["sync_calls"] = sync_calls(rank.evidence, idle, steps, rank.window.length)
+    return found
 
 
 def _steady_input_ns(rank: RankAnalysis, device: int) -> int | None:

@@ -62,7 +62,7 @@ class RankAnalysis:
 
     def release(self) -> None:
         """Drop the trace and what is as large; asked again, the trace is read again."""
-        for name in ("trace", "launches", "_idle_evidence"):
+        for name in ("trace", "launches", "evidence"):
             self.__dict__.pop(name, None)
         self.details.release()
 
@@ -183,7 +183,8 @@ class RankAnalysis:
         return {d: self._idle(d, r) for d, r in self.recordings.items() if r is not None}
 
     @cached_property
-    def _idle_evidence(self) -> Evidence:
+    def evidence(self) -> Evidence:
+        """The host side of the trace, nested and classified."""
         from workbench.analysis.evidence import gather_evidence
 
         return gather_evidence(self.trace, self.launches, self.steps)
@@ -192,7 +193,7 @@ class RankAnalysis:
         from workbench.analysis.idle import attribute_idle
 
         return attribute_idle(
-            self.trace, device, span, self.steps, self.launches, evidence=self._idle_evidence
+            self.trace, device, span, self.steps, self.launches, evidence=self.evidence
         )
 
     @cached_property

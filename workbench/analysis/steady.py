@@ -1,0 +1,123 @@
+"""Idle time that recurs: by cause, over the steps that are neither warm-up nor a first use.
+
+Idle time belongs to the step whose launch ends it, as step times do. Where no step has a time (a
+trace without steps, or with a single one), the whole window stands in.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workbench.analysis.causes import CAUSE_CODE
+from workbench.analysis.idle import Idle
+from workbench.analysis.steps import STEP_NAME, Steps
+from workbench.trace.table import Trace
+
+START_UP = ("kernel_loading", "allocation", "graph_capture", "compilation")
+SHORT_NS = 1_000_000
+"""Own choice: no operator of a healthy step keeps the host longer."""
+MOST_PLACES = 5
+"""Operators named for a cause; the rest is small."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SteadyIdle:
+    """What a device loses in the steps that count."""
+
+    steps: int
+    """Steps looked at: those with a steady time, else the complete ones; 0 without any."""
+    time_ns: int
+    """Their times together; without a step time the length of the window."""
+    by_cause: Mapping[str, int | None]
+    """Idle nanoseconds; ``None``: this trace cannot show the cause."""
+    short_ns: Mapping[str, int]
+    """Of each cause, the pieces of at most a millisecond: many small losses, not one long one."""
+    places: Mapping[str, tuple[tuple[str, int], ...]]
+    """Per cause the operators or ranges that the host was in, longest first, with nanoseconds."""
+    gap_count: int
+    """How many pieces of idle time are spacing between queued kernels."""
+    gap_median_ns: float | None
+    loading_steps: int
+    """In how many of the steps a kernel was loaded."""
+    start_up_ns: int = 0
+    """Idle time of the whole window for what a program does once: loading, allocating, compiling
+    and capturing, first uses included."""
+
+
+def steady_numbers(steps: Steps | None) -> tuple[int, ...]:
+    """Numbers of the steps whose times count: warm-up is left out."""
+    if steps is None or not len(steps.time_ns):
+        return ()
+    return steps.numbers[len(steps) - len(steps.time_ns) + steps.warmup :]
+
+
+def counted_ranges(steps: Steps | None) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
+    """Host starts and ends of the steps that count; all complete ones where none has a time."""
+    if steps is None or not len(steps):
+        return None
+    first = len(steps) - (len(steady_numbers(steps)) or len(steps))
+    return steps.start[first:], steps.end[first:]
+
+
+def inside(
+    ranges: tuple[NDArray[np.int64], NDArray[np.int64]] | None, at: NDArray[np.int64]
+) -> NDArray[np.bool_]:
+    """Whether each instant lies in one of the ranges; everywhere where there are none."""
+    if ranges is None:
+        return np.ones(len(at), bool)
+    start, end = ranges
+    index = np.searchsorted(start, at, "right") - 1
+    return np.asarray((index >= 0) & (at < end[np.maximum(index, 0)]), bool)
+
+
+def steady_idle(trace: Trace, idle: Idle, steps: Steps | None) -> SteadyIdle:
+    """Sum the idle time of one device by cause over the steps that count."""
+    pieces = idle.pieces
+    numbers = steady_numbers(steps)
+    kept = ~pieces.first_use
+    if numbers:
+        kept &= np.isin(pieces.step, numbers)
+    length = np.where(kept, pieces.end - pieces.start, 0)
+    gaps = kept & (pieces.cause == CAUSE_CODE["kernel_gap"])
+    loading = kept & (pieces.cause == CAUSE_CODE["kernel_loading"]) & (pieces.step >= 0)
+    time = idle.range.length
+    if numbers and steps is not None:
+        time = int(steps.time_ns[steps.warmup :].sum())
+    return SteadyIdle(
+        steps=len(numbers) or (len(steps) if steps is not None else 0),
+        time_ns=time,
+        by_cause={
+            cause: None if idle.by_cause[cause] is None else int(length[pieces.cause == code].sum())
+            for cause, code in CAUSE_CODE.items()
+        },
+        short_ns={
+            cause: int(length[(pieces.cause == code) & (length <= SHORT_NS)].sum())
+            for cause, code in CAUSE_CODE.items()
+        },
+        places={
+            cause: _places(trace, pieces.operator, length, pieces.cause == code)
+            for cause, code in CAUSE_CODE.items()
+        },
+        gap_count=int(gaps.sum()),
+        gap_median_ns=float(np.median(length[gaps])) if gaps.any() else None,
+        loading_steps=len(np.unique(pieces.step[loading])),
+        start_up_ns=sum(idle.by_cause[cause] or 0 for cause in START_UP),
+    )
+
+
+def _places(
+    trace: Trace,
+    operator: NDArray[np.int32],
+    length: NDArray[np.int64],
+    chosen: NDArray[np.bool_],
+) -> tuple[tuple[str, int], ...]:
+    step = trace.name_codes(lambda name: STEP_NAME.match(name) is not None)
+    chosen = chosen & (operator >= 0) & (length > 0)
+    chosen[chosen] = ~np.isin(trace.events.name[operator[chosen]], step)
+    names, index = np.unique(trace.events.name[operator[chosen]], return_inverse=True)
+    sums = np.zeros(len(names), np.int64)
+    np.add.at(sums, index, length[chosen])
+    longest = np.argsort(-sums, kind="stable")[:MOST_PLACES]
+    return tuple((trace.names[int(names[i])], int(sums[i])) for i in longest)
