@@ -54,6 +54,7 @@ class Threads:
         self.records = records
         self._trace = trace
         self._backward = _backward_threads(trace, records, steps)
+        self._loop = steps.lane if steps is not None else None
         self._plain: dict[int, Timeline] = {}
         self._deciding: dict[int, Timeline] = {}
 
@@ -63,6 +64,10 @@ class Threads:
             self._deciding[lane] = self._made(lane)
         return self._deciding[lane]
 
+    def caller(self, lane: int) -> int:
+        """The thread that handed over to an autograd thread; any other thread is its own."""
+        return next((pair.caller for pair in self._backward if pair.lane == lane), lane)
+
     def _made(self, lane: int) -> Timeline:
         for pair in self._backward:
             if pair.lane == lane:
@@ -71,7 +76,17 @@ class Threads:
         for pair in self._backward:
             if pair.caller == lane:
                 own = _replaced(own, self.timeline(pair.lane), self._waits(pair))
-        return own
+        loop = self._loop_of(lane)
+        return own if loop is None else _filled(own, self.timeline(loop))
+
+    def _loop_of(self, lane: int) -> int | None:
+        """The thread of the loop, for another one that does nothing by itself."""
+        if self._loop is None or lane == self._loop:
+            return None
+        if any(pair.caller == lane for pair in self._backward):
+            return None
+        lanes = self._trace.lanes
+        return self._loop if lanes[lane].pid == lanes[self._loop].pid else None
 
     def _own(self, lane: int) -> Timeline:
         if lane not in self._plain:
@@ -166,6 +181,18 @@ def _replaced(own: Timeline, other: Timeline, where: Spans) -> Timeline:
         start=start,
         position=np.where(inside, other.position[its], own.position[mine]),
         range=np.where(inside, other.range[its], own.range[mine]),
+    )
+
+
+def _filled(own: Timeline, other: Timeline) -> Timeline:
+    """The own timeline, and the other one where no record of the own thread is open."""
+    start = _instants(own.start, other.start)
+    mine, its = own.at(start), other.at(start)
+    silent = (own.position[mine] < 0) & (own.range[mine] < 0)
+    return Timeline(
+        start=start,
+        position=np.where(silent, other.position[its], own.position[mine]),
+        range=np.where(silent, other.range[its], own.range[mine]),
     )
 
 

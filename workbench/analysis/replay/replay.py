@@ -1,0 +1,183 @@
+"""Replay a graph of waits under a scenario: every join comes when the last of its waits is over."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workbench.analysis.communication_names import is_communication
+from workbench.analysis.families import family
+from workbench.analysis.intervals import EMPTY, Spans, clip, covered_until, total, union
+from workbench.analysis.nesting import Times
+from workbench.analysis.replay.graph import EdgeKind, Graph
+from workbench.analysis.replay.host import bits
+from workbench.analysis.replay.scenario import Scenario
+from workbench.analysis.replay.work import Marks
+from workbench.trace.table import Kind
+
+CUT = -(2**60)
+"""Weight of an edge that a scenario takes away."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Replay:
+    """A graph made ready to be replayed again and again."""
+
+    graph: Graph
+    scale_of: NDArray[np.int64]
+    """Per piece of work, its place in ``families``."""
+    families: tuple[str, ...]
+    communication: Marks
+    memory: Marks
+    transfer: Times | None = None
+    """Per piece of work its length without waiting for other ranks; ``None``: not known."""
+
+    @property
+    def measured(self) -> int:
+        """The recorded length of the steps together."""
+        return self.graph.span.length
+
+    def length(self, scenario: Scenario) -> int:
+        """How long the steps together would take at least, in ns."""
+        graph, work = self.graph, self.graph.work
+        start = _times(graph, self._weights(scenario))
+        own = ~work.fixed & (work.call >= 0)
+        end = start[: len(work)] + self._durations(scenario)
+        done = max(int(end[own].max()), self._floor(scenario))
+        return max(done - graph.span.start, 0)
+
+    def busy(self) -> int:
+        """Time of the steps in which any device works, in ns."""
+        work, span = self.graph.work, self.graph.span
+        return total(clip(union(work.start, work.end), span.start, span.end))
+
+    def family_ns(self) -> dict[str, int]:
+        """Summed time by family of the work that the steps launched, longest first."""
+        work = self.graph.work
+        own = ~work.fixed & (work.call >= 0)
+        summed = np.bincount(
+            self.scale_of[own],
+            weights=(work.end - work.start)[own].astype(float),
+            minlength=len(self.families),
+        )
+        found = {name: int(ns) for name, ns in zip(self.families, summed, strict=True)}
+        return dict(sorted(found.items(), key=lambda item: -item[1]))
+
+    def _class(self, name: str) -> Marks:
+        return self.communication if name == "communication" else self.memory
+
+    def _durations(self, scenario: Scenario) -> Times:
+        work = self.graph.work
+        length = work.end - work.start
+        if scenario.late_ranks and self.transfer is not None:
+            length = np.minimum(length, self.transfer)
+        if scenario.faster:
+            times = np.array([scenario.faster.get(name, 1.0) for name in self.families])
+            length = np.rint(length / times[self.scale_of]).astype(np.int64)
+        for name in scenario.hidden:
+            length = np.where(self._class(name), 0, length)
+        return np.where(work.fixed, work.end - work.start, length)
+
+    def _weights(self, scenario: Scenario) -> Times:
+        """How long each edge takes."""
+        edges, work = self.graph.edges, self.graph.work
+        gone = union(*np.array(scenario.gone, np.int64).T) if scenario.gone else EMPTY
+        freed = bits(scenario.causes)
+        weight = np.zeros(len(edges), np.int64)
+        for lane, thread in self.graph.threads.items():
+            here = np.flatnonzero((edges.kind == EdgeKind.HOST) & (edges.lane == lane))
+            kept = thread.kept(freed, gone)
+            weight[here] = kept.between(edges.since[here], edges.until[here])
+        on_device = np.flatnonzero(edges.kind != EdgeKind.HOST)
+        source = edges.source[on_device]
+        full = np.maximum(work.end - work.start, 1)[source]
+        part = edges.until[on_device] - edges.since[on_device]
+        length = self._durations(scenario)[source]
+        over = edges.kind[on_device] == EdgeKind.OVERLAP
+        weight[on_device] = np.where(over, part * length // full, length)
+        weight += self._lags(scenario, freed, gone)
+        weight = np.maximum(weight, 0)
+        weight[(edges.cut & np.uint32(freed)) != 0] = CUT
+        return weight
+
+    def _lags(self, scenario: Scenario, freed: int, gone: Spans) -> Times:
+        edges = self.graph.edges
+        lag = edges.lag
+        free = (np.uint32(1) << edges.cause.astype(np.uint32)) & np.uint32(freed)
+        lag = np.where((free != 0) & (lag > 0), 0, lag)
+        if not len(gone.start):
+            return lag
+        end = self.graph.time[edges.target]
+        return lag - np.where(
+            lag > 0, covered_until(gone, end) - covered_until(gone, end - np.maximum(lag, 0)), 0
+        )
+
+    def _floor(self, scenario: Scenario) -> int:
+        """Hidden work still has to be done, one piece after the other on each stream."""
+        work = self.graph.work
+        floor = self.graph.span.start
+        shown = Scenario(
+            name="", label="", faster=scenario.faster, late_ranks=scenario.late_ranks
+        )
+        length = self._durations(shown) if scenario.hidden else np.empty(0, np.int64)
+        for name in scenario.hidden:
+            mine = self._class(name) & ~work.fixed & (work.call >= 0)
+            for stream in np.unique(work.stream[mine]).tolist():
+                here = np.flatnonzero(mine & (work.stream == stream))
+                apart = np.minimum(work.end[here][:-1], work.start[here][1:]) - work.start[here][:-1]
+                share = np.append(apart, (work.end - work.start)[here[-1]])
+                full = np.maximum((work.end - work.start)[here], 1)
+                chain = int((share * length[here] // full).sum())
+                earlier = np.flatnonzero(work.fixed & (work.stream == stream))
+                since = max(
+                    self.graph.span.host_start, int(work.end[earlier].max(initial=0))
+                )
+                floor = max(floor, since + chain)
+        return floor
+
+
+def prepare(graph: Graph, transfer_of: dict[int, int] | None = None) -> Replay:
+    """Classify the work of a graph.
+
+    Args:
+        graph: The graph.
+        transfer_of: Row of a collective's kernel and how long its transfer takes, in ns.
+    """
+    trace, work = graph.evidence.trace, graph.work
+    name = trace.events.name[work.row]
+    codes, index = np.unique(name, return_inverse=True)
+    of_code = [family(trace.names[int(code)]) for code in codes]
+    families = tuple(dict.fromkeys(of_code))
+    place = np.array([families.index(each) for each in of_code], np.int64)
+    spoken = np.array([is_communication(trace.names[int(code)]) for code in codes], bool)
+    kernel = trace.events.kind[work.row] == Kind.KERNEL
+    transfer = None
+    if transfer_of is not None:
+        length = (work.end - work.start).tolist()
+        rows = work.row.tolist()
+        transfer = np.array(
+            [transfer_of.get(row, ns) for row, ns in zip(rows, length, strict=True)], np.int64
+        )
+    return Replay(
+        graph=graph,
+        scale_of=place[index] if len(codes) else np.empty(0, np.int64),
+        families=families,
+        communication=kernel & spoken[index] if len(codes) else np.zeros(0, bool),
+        memory=~kernel,
+        transfer=transfer,
+    )
+
+
+def _times(graph: Graph, weight: Times) -> Times:
+    """When every join comes: the longest way to it."""
+    held = np.zeros(len(graph.time), bool)
+    held[graph.edges.target] = True
+    # A join that waits for nothing known stays where it was recorded.
+    at: list[int] = np.where(held, CUT, graph.time).tolist()
+    edges = graph.edges
+    ways = zip(edges.source.tolist(), edges.target.tolist(), weight.tolist(), strict=True)
+    for source, target, ns in ways:
+        came = at[source] + ns
+        if came > at[target]:
+            at[target] = came
+    return np.array(at, np.int64)
