@@ -1,4 +1,5 @@
-# `make` lists the targets. Variables: PYTHON (3.11 or newer), TORCH_INDEX (see README).
+# `make` lists the targets. Variables: PYTHON (3.11 or newer), TORCH_INDEX (see README) and
+# FUZZ_MINUTES (of make soak).
 
 ifndef PYTHON
 PYTHON := $(shell for p in python3 python3.13 python3.12 python3.11 python; do \
@@ -6,6 +7,7 @@ PYTHON := $(shell for p in python3 python3.13 python3.12 python3.11 python; do \
 	done; echo python3)
 endif
 TORCH_INDEX ?=
+FUZZ_MINUTES ?= 60
 
 BIN := .venv/bin
 INSTALL := $(BIN)/python -m pip install --constraint constraints.txt
@@ -37,9 +39,10 @@ check: $(TOOLS)  ## Lint, format, types, and the direction of imports
 lab: .venv/stamp-all  ## Open the notebooks in JupyterLab
 	$(BIN)/jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) notebooks
 
-soak: $(TOOLS)  ## Run what takes long: the benchmarks and the soak tests
+soak: $(TOOLS)  ## Run what takes long: benchmarks, an hour of fuzzing, soak tests
 	$(BIN)/python -m tests.system
 	for each in benchmarks/*.py; do [ ! -e "$$each" ] || $(BIN)/python "$$each" || exit 1; done
+	$(BIN)/python -m tests.soak.fuzz --minutes $(FUZZ_MINUTES)
 	$(PYTEST) -m soak
 
 clean:  ## Remove .venv, caches and build outputs; runs stay

@@ -10,7 +10,6 @@ from msgspec import Raw
 from numpy.typing import NDArray
 
 from workbench.trace.lenient import to_int, to_text
-from workbench.trace.schema import NOTHING
 
 _FIRST = 4096
 _GROWTH = 1.4
@@ -37,8 +36,9 @@ class Codes:
 
     def learn(self, keys: Iterable[Any]) -> None:
         """Give every key that is new the next number."""
-        for key in keys:
-            self[key]
+        for key in dict.fromkeys(keys):
+            if key not in self.table:
+                self[key]
 
 
 class RawCodes:
@@ -55,7 +55,7 @@ class RawCodes:
         try:
             codes = [table[text] for text in texts]
         except KeyError:
-            for text in texts:
+            for text in dict.fromkeys(texts):
                 if text not in table:
                     self._learn(text)
             codes = [table[text] for text in texts]
@@ -84,7 +84,7 @@ class Lanes:
 
     def learn(self, places: Iterable[tuple[Any, Any]]) -> None:
         """Give every (tid, pid) that is new the next number."""
-        for tid, pid in places:
+        for tid, pid in dict.fromkeys(places):
             code = self._canonical[(to_text(pid), to_text(tid))]
             self.table.setdefault(tid, {})[pid] = code
 

@@ -5,6 +5,7 @@ hides (a cut, a damaged block) is told by ``Source.damage`` after the last byte.
 """
 
 import io
+import struct
 import zipfile
 import zlib
 from pathlib import Path
@@ -14,6 +15,11 @@ from isal import isal_zlib
 from isal.igzip_lib import IsalError
 
 from workbench.errors import TraceError
+
+try:
+    from lzma import LZMAError
+except ImportError:  # Python can be built without it
+    LZMAError = OSError  # type: ignore[assignment, misc]
 
 SIZE_LIMIT = 16 * 2**30
 """Bytes of text that ``read`` takes by default; the largest trace known to us has 4 GB."""
@@ -26,6 +32,12 @@ _PIECE = 1 << 16
 _OUTPUT = 1 << 18
 _SLICE = 256
 _DAMAGED: tuple[type[Exception], ...] = (zlib.error, IsalError)  # type: ignore[assignment]
+_UNREADABLE = (OSError, EOFError)
+_BROKEN_ZIP = (
+    *(*_UNREADABLE, zipfile.BadZipFile, zlib.error, LZMAError, struct.error),
+    *(RuntimeError, ValueError, LookupError, OverflowError),
+)
+"""What ``zipfile`` raises: it trusts the offsets, sizes and names that an archive tells."""
 
 
 class _Raw(Protocol):
@@ -52,6 +64,7 @@ class Source:
         self._given = 0
         self._head = b""
         self._inflated: Any = None
+        self._errors: tuple[type[Exception], ...] = _UNREADABLE
 
     def __enter__(self) -> "Source":
         return self
@@ -88,7 +101,7 @@ class Source:
                 self.taken += count
                 return count
             data = self._raw.read(len(view))
-        except (OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        except self._errors as error:
             self.damage = f"the file cannot be read further ({error})"
             return 0
         view[: len(data)] = data
@@ -125,13 +138,13 @@ class Source:
             archive = zipfile.ZipFile(file)
             entry = _only_trace(self.name, archive)
             self._raw = archive.open(entry)
-        except (zipfile.BadZipFile, RuntimeError, NotImplementedError, OSError) as error:
+        except _BROKEN_ZIP as error:
             raise TraceError(
                 f"{self.name} is a zip archive that cannot be opened ({error}). Unpack it with "
                 "another program, and open the trace inside."
             ) from None
         self._owned += [archive, self._raw]
-        self._inflated = None
+        self._inflated, self._errors = None, _BROKEN_ZIP
 
 
 def open_source(source: str | Path | bytes | BinaryIO, size_limit: int) -> tuple[Source, bytes]:
