@@ -107,7 +107,7 @@ def test_records_of_torch_1_8_spell_their_arguments_differently() -> None:
         ("Ascend910B2", "npu"),
         ("HL-225", "hpu"),
         ("MTIA", "mtia"),
-        ("an unheard-of chip", "cuda"),
+        ("an unheard-of chip", "other"),
     ],
 )
 def test_a_device_is_what_its_name_says(name: str, kind: str) -> None:
@@ -129,3 +129,40 @@ def test_nameless_devices_take_their_type_from_the_header() -> None:
 def test_devices_that_only_the_events_know_are_listed() -> None:
     found = read(x("kernel", device=0), x("kernel", device=2))
     assert [(device.index, device.name) for device in found.devices] == [(0, ""), (2, "")]
+
+
+@pytest.mark.parametrize(
+    ("category", "name", "kind"),
+    [
+        ("cuda_runtime", "cudaLaunchKernel", "cuda"),
+        ("cuda_runtime", "hipLaunchKernel", "hip"),
+        ("cuda_driver", "cuLaunchKernelEx", "cuda"),
+        ("kernel", "Cijk_Ailk_Bljk_SB_MT64x64x8", "hip"),
+        ("kernel", "__amd_rocclr_copyBuffer", "hip"),
+        ("kernel", "volta_sgemm_64x64_nn", "cuda"),
+        ("kernel", "void at::native::xpu::VectorizedKernel<4>", "xpu"),
+        ("runtime", "urEnqueueKernelLaunch", "xpu"),
+        ("runtime", "zeCommandListAppendLaunchKernel", "xpu"),
+        ("runtime", "aclrtLaunchKernel", "npu"),
+        ("runtime", "cnrtMemcpyAsync", "mlu"),
+        ("cuda_sync", "Stream Sync", "cuda"),
+        # Nothing in these belongs to one vendor.
+        ("kernel", "gemm_kernel", "other"),
+        ("kernel", "triton_poi_fused_add_0", "other"),
+        ("kernel", "ncclDevKernel_AllReduce_Sum_f32_RING_LL", "other"),
+    ],
+)
+def test_devices_without_a_name_are_what_calls_and_kernels_say(
+    category: str, name: str, kind: str
+) -> None:
+    found = read(x("kernel", "gemm_kernel", device=0), x(category, name, device=0))
+    assert [device.type for device in found.devices] == [kind]
+
+
+def test_a_python_function_about_cuda_is_no_evidence() -> None:
+    found = read(
+        x("kernel", "gemm_kernel", device=0),
+        x("python_function", "torch/cuda/__init__.py(9): synchronize"),
+        x("cpu_op", "cudaish"),
+    )
+    assert [device.type for device in found.devices] == ["other"]

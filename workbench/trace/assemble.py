@@ -27,6 +27,7 @@ from workbench.trace.table import (
     Trace,
     Waits,
 )
+from workbench.trace.vendors import vendor
 
 _EPOCH_NS = 10**18
 """Stamps behind September 2001 are Unix time, earlier ones count from an unknown moment."""
@@ -53,7 +54,8 @@ def assemble(source: str, gathered: Gatherer, header: Mapping[str, Any], notes: 
     del order
     counts = np.bincount(events.device[events.rows(*DEVICE_WORK)].clip(-1) + 1)
     used = set(np.flatnonzero(counts[1:]).tolist())
-    default = heads.vendor(header, categories, {lane.process for lane in lanes})
+    processes = {name for lane in lanes for name in (lane.process, lane.pid)}
+    default = vendor(header, categories, processes, tuple(gathered.names))
     rank, world = heads.rank_and_world(header, source)
     arguments = gathered.arguments
     return Trace(

@@ -11,6 +11,7 @@ from workbench.trace.notes import Notes
 from workbench.trace.repair import clean
 from workbench.trace.schema import UNTYPED
 from workbench.trace.table import Device
+from workbench.trace.vendors import UNKNOWN
 
 _TAIL_LIMIT = 1 << 25
 _LARGEST_ENTRY = 1 << 20
@@ -27,26 +28,9 @@ _DEVICE_TYPES: tuple[tuple[str, str], ...] = (
     (r"gaudi|habana|\bhl-?\d|hpu", "hpu"),
     (r"\btpu", "tpu"),
 )
-_TYPES = frozenset({"cpu", *(kind for _, kind in _DEVICE_TYPES)})
+_TYPES = frozenset({"cpu", "fpga", UNKNOWN, *(kind for _, kind in _DEVICE_TYPES)})
 OUR_TYPE = "workbenchDeviceType"
 """Beside a device's properties in files that we wrote from another format."""
-_HEADER_SIGNS: tuple[tuple[str, str], ...] = (
-    ("roctracer_version", "hip"),
-    ("hip_runtime_version", "hip"),
-    ("rocprofiler_version", "hip"),
-    ("cupti_version", "cuda"),
-    ("cuda_runtime_version", "cuda"),
-)
-_CATEGORY_SIGNS: tuple[tuple[str, str], ...] = (
-    ("mtia_", "mtia"),
-    ("mlu_", "mlu"),
-    ("xpu_", "xpu"),
-    ("hpu_", "hpu"),
-    ("async_npu", "npu"),
-    ("npu_", "npu"),
-    ("hip_", "hip"),
-)
-
 _IN_FILE_NAME = (
     re.compile(r"(?<![a-zA-Z])rank[-_. ]?(\d{1,6})(?!\d)", re.I),
     re.compile(r"(?<![a-zA-Z])worker[-_. ]?(\d{1,6})(?!\d)", re.I),
@@ -130,17 +114,6 @@ def _small(header: dict[str, Any]) -> dict[str, Any]:
 
 def _note_second(notes: Notes, offset: int) -> None:
     notes.repaired("more text after the end of the document, left out", offset)
-
-
-def vendor(header: Mapping[str, Any], categories: tuple[str, ...], processes: set[str]) -> str:
-    """The type of the devices where their names do not tell it; ``cuda`` when nothing does."""
-    for sign, kind in _HEADER_SIGNS:
-        if sign in header:
-            return kind
-    for sign, kind in _CATEGORY_SIGNS:
-        if any(category.startswith(sign) for category in categories):
-            return kind
-    return "npu" if "Ascend Hardware" in processes else "cuda"
 
 
 def devices(header: Mapping[str, Any], used: set[int], default: str) -> tuple[Device, ...]:

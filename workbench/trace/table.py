@@ -120,8 +120,8 @@ class Device:
 
     index: int
     type: str
-    """One of cuda, hip, xpu, mtia, mlu, npu, hpu, tpu, cpu; ``cuda`` where nothing says it. A lane
-    file may also tell of an fpga, or of a device of no known type (other)."""
+    """One of cuda, hip, xpu, mtia, mlu, npu, hpu, tpu, cpu, fpga (lane files); ``other`` where
+    nothing in the trace tells."""
     name: str = ""
     arch: str = ""
     memory_bytes: int | None = None
