@@ -18,6 +18,7 @@ from workbench.findings.input_bound import input_bound
 from workbench.findings.kernel_gaps import kernel_gaps
 from workbench.findings.late_loading import late_loading
 from workbench.findings.launch_bound import launch_bound
+from workbench.findings.merging import merge_ranks
 from workbench.findings.misaligned_matmul import misaligned_matmul
 from workbench.findings.new_shapes import new_shapes
 from workbench.findings.noisy_machine import noisy_machine
@@ -61,6 +62,7 @@ __all__ = [
     "Finding",
     "StragglerFacts",
     "diagnose",
+    "merge_ranks",
     "weight",
 ]
 

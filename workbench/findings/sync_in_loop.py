@@ -5,7 +5,7 @@ synchronization), and the idle time that follows them.
 Why: while the host waits it launches nothing, so the device runs dry when the wait ends.
 What to do: read losses only every so many steps, keep masks on the device (torch.where in place of
 boolean indexing), copy from pinned memory with non_blocking=True, drop torch.cuda.synchronize().
-When it is wrong: the wait itself is no loss. Where the device works meanwhile and does not idle
+When it is wrong: the wait itself is no loss. Where the device is busy meanwhile and does not idle
 afterwards, removing the call saves nothing, and the finding says so ("ruled out").
 """
 
@@ -94,13 +94,13 @@ def _ruled_out(
     longest = max(calls.sites, key=lambda site: site.wait_ns)
     return Finding(
         code=CODE,
-        title=f"{_place(longest)} makes the host wait {_waited(calls)}, but the device works "
+        title=f"{_place(longest)} makes the host wait {_waited(calls)}, but the device is busy "
         f"meanwhile and idles only {share_text(lost.share)} of {lost.whole} for it: removing the "
         "wait saves no more than that.",
         verdict="no",
         severity="info",
         evidence=_evidence(calls),
-        advice="Leave it: the device is the bottleneck while the host waits.",
+        advice="Leave it, and look at what keeps the device busy meanwhile.",
         share_of_window=lost.share,
         saving_ns_per_step_at_most=lost.saving_ns,
         speedup_at_most=lost.speedup,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from workbench.errors import RunError
-from workbench.findings import Finding, diagnose, weight
+from workbench.findings import Finding, diagnose, merge_ranks, weight
 from workbench.run import tables
 from workbench.run.job import Job
 from workbench.run.rank import RankAnalysis
@@ -61,15 +61,19 @@ class Run:
 
     @cached_property
     def findings(self) -> Findings:
-        """What is wrong, worst first, each with its evidence and an upper bound of the gain."""
+        """What is wrong, worst first, each with its evidence and an upper bound of the gain.
+
+        What several ranks show is one finding, the worst rank's, with all of them in its evidence.
+        """
         from workbench.run.facts import gather
 
-        found: list[Finding] = []
+        found: list[tuple[str, tuple[Finding, ...]]] = []
         for rank in self.ranks:
-            found += diagnose(gather(rank, self.record))
+            label = rank.source if rank.rank is None else f"rank {rank.rank}"
+            found.append((label, diagnose(gather(rank, self.record))))
             if self.job is not None:
                 self.job.rest(rank)
-        return Findings(sorted(found, key=weight))
+        return Findings(sorted(merge_ranks(found), key=weight))
 
     @cached_property
     def summary(self) -> Summary:

@@ -63,8 +63,15 @@ def verdict(run: Run) -> str:
 
 
 def limiting(run: Run) -> list[Finding]:
-    """The findings about the program, worst first; those about the measurement left out."""
-    return [finding for finding in run.findings if not finding.code.startswith("WB9")]
+    """The findings about the program, worst first.
+
+    Those about the measurement are left out, and what was ruled out limits nothing.
+    """
+    return [
+        finding
+        for finding in run.findings
+        if not finding.code.startswith("WB9") and finding.verdict != "no"
+    ]
 
 
 def _where_it_goes(run: Run) -> str | None:
