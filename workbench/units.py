@@ -42,6 +42,11 @@ def count_text(count: float | None) -> str:
     return f"{count:,.0f}".replace(",", THIN_SPACE)
 
 
+def number_text(value: float) -> str:
+    """A number of things, such as calls a step: whole ones as they are, others to three digits."""
+    return count_text(value) if value == round(value) else significant(value)
+
+
 def significant(value: float) -> str:
     """Three significant digits, thousands separated by thin spaces, no exponent."""
     if value == 0:

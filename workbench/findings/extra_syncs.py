@@ -10,7 +10,7 @@ ranks then step with different gradients, and the finding says so instead of giv
 from workbench.analysis.gradient_syncs import GradientSyncs
 from workbench.findings.finding import Facts, Finding, Severity
 from workbench.findings.lost_time import LEAST_STEPS_WARNING
-from workbench.units import share_text, significant
+from workbench.units import number_text, share_text
 
 CODE = "WB404"
 
@@ -33,11 +33,11 @@ def extra_syncs(facts: Facts) -> Finding | None:
     saving, share = _saving(facts, extra / found.sets)
     enough = (share or 0.0) >= WARNING_SHARE and found.optimizer_steps >= LEAST_STEPS_WARNING
     severity: Severity = "warning" if enough else "info"
-    exposed = "" if share is None else f" Nothing hides {share_text(share)} of a step of them."
+    exposed = "" if share is None else f" Nothing hides {share_text(share)} of each step in them."
     return Finding(
         code=CODE,
-        title=f"Gradients are averaged {significant(found.sets)} times for each optimizer step, "
-        f"{significant(extra)} of them needlessly.{exposed}",
+        title=f"Gradients are averaged {number_text(found.sets)} times for each optimizer step, "
+        f"{number_text(extra)} of them needlessly.{exposed}",
         verdict="yes",
         severity=severity,
         evidence=_evidence(found),

@@ -11,7 +11,7 @@ change.
 
 from workbench.findings.finding import Facts, Finding
 from workbench.findings.lost_time import LostTime, worst_device
-from workbench.units import share_text, significant
+from workbench.units import number_text, share_text
 
 CODE = "WB210"
 
@@ -55,7 +55,7 @@ def _finding(facts: Facts, lost: LostTime, device: int | None) -> Finding:
     counts = (facts.garbage_collection or {}).get("collections")
     oldest = counts[-1] if isinstance(counts, list) and counts else None
     often = (
-        f", {significant(oldest / len(facts.step_ns))} full collections a step"
+        f", {number_text(oldest / len(facts.step_ns))} full collections a step"
         if oldest and facts.step_ns
         else ""
     )

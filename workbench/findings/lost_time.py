@@ -82,7 +82,8 @@ def lost_time(
     per_step, step = lost / steady.steps, steady.time_ns / steady.steps
     saving = per_step
     if ns is None and lost:
-        saving = _replayed(facts, names, per_step)
+        present = tuple(name for name in names if steady.by_cause.get(name))
+        saving = _replayed(facts, present, per_step)
     if facts.step_ns:
         step = sum(facts.step_ns) / len(facts.step_ns)
         busy = device.busy_ns / facts.trace_steps if facts.trace_steps else 0.0

@@ -12,7 +12,7 @@ afterwards, removing the call saves nothing, and the finding says so ("ruled out
 from workbench.analysis.sync_calls import SyncCalls, SyncSite
 from workbench.findings.finding import DeviceFacts, Facts, Finding
 from workbench.findings.lost_time import LEAST_STEPS_WARNING, LostTime, worst_device
-from workbench.units import count_text, share_text, significant, time_text
+from workbench.units import count_text, number_text, share_text, time_text
 
 CODE = "WB203"
 
@@ -120,7 +120,7 @@ def _often(calls: SyncCalls, count: int) -> str:
         return "once" if count == 1 else f"{count_text(count)} times"
     if count == calls.steps:
         return "once a step"
-    return f"{significant(count / calls.steps)} times a step"
+    return f"{number_text(count / calls.steps)} times a step"
 
 
 def _time(calls: SyncCalls, ns: int) -> str:

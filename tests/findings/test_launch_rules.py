@@ -1,0 +1,147 @@
+"""WB201, WB202 and WB209: the host is slow, kernels are short, or Python is in the way."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.findings.loops import Loop, fired, looped, of
+from workbench.findings.host_code import host_code
+from workbench.findings.launch_bound import launch_bound
+from workbench.run.facts import gather
+
+US = 1_000
+
+
+def small_kernels(loop: Loop, at: float) -> None:
+    """20 operators of 45 µs, each with a call of 10 µs and a kernel of 8 µs; then idle 42 µs."""
+    for each in range(20):
+        start = at + 50 * each
+        loop.trace.op("aten::mul", start, 45)
+        loop.launch("mul_kernel", call=(start + 30, 10), kernel=(start + 42, 8))
+
+
+def long_kernels(loop: Loop, at: float) -> None:
+    """The same host, but kernels of 50 µs: each call meets a device that still works."""
+    for each in range(20):
+        start = at + 50 * each
+        loop.trace.op("aten::mul", start, 45)
+        loop.launch("mul_kernel", call=(start + 30, 10), kernel=(start + 42, 50))
+
+
+def one_graph(loop: Loop, at: float) -> None:
+    """20 kernels of one graph launch, then the host runs one operator for the rest of the step."""
+    loop.trace.op("aten::mul", at, 995)
+    loop.launch("graph_kernel_0", call=(at + 5, 10), kernel=(at + 20, 8))
+    loop.trace.events[-2]["name"] = "cudaGraphLaunch"
+    for each in range(1, 20):
+        correlation = loop.trace.events[-1]["args"]["correlation"]
+        loop.trace.kernel(f"graph_kernel_{each}", at + 20 + 10 * each, 8, correlation=correlation)
+
+
+def test_small_kernels_behind_an_empty_queue_are_launch_bound(tmp_path: Path) -> None:
+    """Of every 50 µs the device works 8: 84 % is lost, and without it a step takes 160 of 1000."""
+    finding = fired(looped(small_kernels, 1000).run(tmp_path), "WB201")
+    assert finding.severity == "critical"
+    assert finding.share_of_window == pytest.approx(0.84)
+    assert finding.saving_ns_per_step_at_most == pytest.approx(840 * US)
+    assert finding.speedup_at_most == pytest.approx(1000 / 160)
+    assert finding.evidence["empty_queue_share"] == 1.0
+    assert finding.evidence["short_kernel_share"] == 1.0
+    assert "torch.compile" in finding.advice
+
+
+def test_a_queue_that_never_runs_dry_is_no_launch_bound_loop(tmp_path: Path) -> None:
+    assert of(looped(long_kernels, 1000).run(tmp_path), "WB201") is None
+
+
+def test_a_graph_is_one_launch_and_never_launch_bound(tmp_path: Path) -> None:
+    run = looped(one_graph, 1000).run(tmp_path)
+    assert gather(run.ranks[0], None).devices[0].launches_per_step == 1
+    assert of(run, "WB201") is None
+
+
+@pytest.mark.parametrize(("steps", "severity"), [(21, "critical"), (20, "warning"), (1, "info")])
+def test_few_steps_lower_the_grade(tmp_path: Path, steps: int, severity: str) -> None:
+    """21 steps have 20 times; a single step has none, and its window stands in."""
+    run = looped(small_kernels, 1000, steps=steps).run(tmp_path)
+    assert fired(run, "WB201").severity == severity
+
+
+def test_the_step_of_record_caps_what_the_profiler_inflates(tmp_path: Path) -> None:
+    """Without the profiler a step takes 400 µs, of which the device works 160: 240 can go."""
+    run = looped(small_kernels, 1000).run(tmp_path)
+    facts = replace(gather(run.ranks[0], None), step_ns=(400 * US,) * 20)
+    finding = launch_bound(facts)
+    assert finding is not None
+    assert finding.saving_ns_per_step_at_most == pytest.approx(240 * US, rel=0.01)
+    assert finding.speedup_at_most == pytest.approx(400 / 160, rel=0.01)
+
+
+def test_a_replayed_bound_goes_before_the_pieces_of_one_cause(tmp_path: Path) -> None:
+    """400 µs of idle time are host code; the replayed step says that 300 can go."""
+    facts = gather(looped(python_between, 1000).run(tmp_path).ranks[0], None)
+    finding = host_code(replace(facts, bounds_ns={"host_other": 300.0 * US}))
+    assert finding is not None
+    assert finding.saving_ns_per_step_at_most == pytest.approx(300 * US)
+
+
+def spaced(gap: float) -> Loop:
+    """20 kernels of 40 µs, all launched within 20 µs, with the same space between any two."""
+    length = 20 * (40 + gap)
+
+    def body(loop: Loop, at: float) -> None:
+        for each in range(20):
+            start = at + 30 + each * (40 + gap)
+            loop.launch("add_kernel", call=(at + each, 1), kernel=(start, 40))
+
+    return looped(body, length)
+
+
+def test_space_between_queued_kernels_is_told_with_its_size(tmp_path: Path) -> None:
+    """5 of 45 µs: 11 %; 20 gaps a step, 100 µs of 900."""
+    finding = fired(spaced(5).run(tmp_path), "WB202")
+    assert finding.severity == "warning"
+    assert finding.share_of_window == pytest.approx(5 / 45)
+    assert finding.evidence["median_gap_us"] == 5
+    assert finding.saving_ns_per_step_at_most == pytest.approx(100 * US)
+
+
+@pytest.mark.parametrize("gap", [1, 60], ids=["2.4 percent", "another stream's wait"])
+def test_spacing_that_is_normal_or_is_none_is_silent(tmp_path: Path, gap: float) -> None:
+    assert of(spaced(gap).run(tmp_path), "WB202") is None
+
+
+def python_between(loop: Loop, at: float, kernel: float = 588) -> None:
+    """A kernel up to 600 µs, and a range of the user's own up to the end of the step."""
+    loop.trace.op("aten::mm", at, 20)
+    loop.launch("gemm", call=(at + 5, 5), kernel=(at + 12, kernel))
+    loop.trace.range("log metrics", at + 600, 400)
+
+
+def test_host_code_outside_operators_is_told_with_its_range(tmp_path: Path) -> None:
+    """The device idles from 600 to 1012; of that 400 belong to the range behind the kernel."""
+    finding = fired(looped(python_between, 1000).run(tmp_path), "WB209")
+    assert finding.share_of_window == pytest.approx(0.4)
+    assert "log metrics" in finding.title
+    assert "stacks" in finding.advice
+    assert not finding.evidence["stacks_recorded"]
+
+
+def test_host_code_that_the_device_hides_is_silent(tmp_path: Path) -> None:
+    def hidden(loop: Loop, at: float) -> None:
+        python_between(loop, at, kernel=985)
+
+    assert of(looped(hidden, 1000).run(tmp_path), "WB209") is None
+
+
+def test_a_launch_bound_loop_is_not_blamed_on_python(tmp_path: Path) -> None:
+    assert of(looped(small_kernels, 1000).run(tmp_path), "WB209") is None
+
+
+def test_voided_causes_silence_every_rule_of_the_host(tmp_path: Path) -> None:
+    """One launch took 500 ms to show: the device was busy with something unrecorded."""
+    loop = looped(small_kernels, 1000)
+    loop.launch("late", call=(22_000, 5), kernel=(522_000, 10))
+    codes = [finding.code for finding in loop.run(tmp_path).findings]
+    assert codes == ["WB901"]
