@@ -1,4 +1,4 @@
-"""What a step would take if something cost nothing: the recorded work replayed by what it waits for.
+"""What a step would take if something cost nothing: recorded work replayed by what it waits for.
 
 A step becomes a graph of waits: the host's threads in order, launches to their work, streams in
 order, waits between streams, and threads that wait for the device. Replayed as recorded it takes

@@ -9,6 +9,7 @@ exact. The others carry none: they only keep the order.
 
 from dataclasses import dataclass, fields
 from enum import IntEnum
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +20,7 @@ from workbench.analysis.nesting import Times
 from workbench.analysis.replay.host import LAUNCH, HostThread, host_thread
 from workbench.analysis.replay.recorded import told_waits
 from workbench.analysis.replay.span import Span
-from workbench.analysis.replay.streams import Crossing, Order, crossings
+from workbench.analysis.replay.streams import Crossing, Ground, Order, crossings
 from workbench.analysis.replay.waits import (
     HostJoins,
     device_waits,
@@ -108,19 +109,18 @@ def build_graph(evidence: Evidence, steps: Steps, span: Span) -> Graph | None:
     first_use = int(steps.end[0])
     threads, host = _host_side(evidence, steps, span, work, first_use)
     joined = HostJoins.joined(*host)
-    order, told = Order(work), told_waits(evidence)
-    waits = device_waits(evidence, span, work, order, told)
+    ground = Ground(evidence, work, Order(work), told_waits(evidence))
+    waits = device_waits(ground, span)
     queues = full_queues(evidence, span, work)
     held = np.isin(waits.lane, list(threads)) & ~np.isin(waits.row, queues.row)
     waits = HostJoins(**{c.name: getattr(waits, c.name)[held] for c in fields(HostJoins)})
     joined = without_first_use(HostJoins.joined(joined, waits, queues), first_use)
-    base = len(work)
     called = _before_call(evidence, joined, work)
     ready = _ready(work, called)
-    crossing = crossings(evidence, work, order, told, ready.max(axis=0))
+    crossing = crossings(ground, ready.max(axis=0))
     edges = Edges.joined(
-        *_work_edges(work, joined, called, ready, crossing, base),
-        *_host_edges(joined, work, base, evidence.threads.caller(steps.lane)),
+        *_work_edges(work, joined, called, ready, crossing),
+        *_host_edges(joined, work, evidence.threads.caller(steps.lane)),
     )
     time = np.concatenate((work.start, joined.time))
     return Graph(
@@ -145,8 +145,7 @@ def _host_side(
     lanes = np.unique(work.lane[launched]).tolist()
     callers = {lane: evidence.threads.caller(int(lane)) for lane in lanes}
     threads = {
-        lane: host_thread(evidence, span, work, lane, first_use)
-        for lane in {loop, *callers.values()}
+        lane: host_thread(evidence, span, lane, first_use) for lane in {loop, *callers.values()}
     }
     joins = [origin(loop, span)]
     for lane, thread in threads.items():
@@ -179,9 +178,10 @@ def _ready(work: Work, called: Index) -> Times:
 
 
 def _work_edges(
-    work: Work, host: HostJoins, called: Index, ready: Times, crossing: Crossing, base: int
+    work: Work, host: HostJoins, called: Index, ready: Times, crossing: Crossing
 ) -> list[Edges]:
     """What every start of work waits for: its call, its stream, another stream."""
+    base = len(work)
     free = ~work.fixed
     other = crossing.source
     there = np.where(other >= 0, work.end[other], np.iinfo(np.int64).min)
@@ -228,8 +228,9 @@ def _work_edges(
     return made
 
 
-def _host_edges(host: HostJoins, work: Work, base: int, loop: int) -> list[Edges]:
+def _host_edges(host: HostJoins, work: Work, loop: int) -> list[Edges]:
     """What every join of a thread waits for: the thread itself, the device, the loop's thread."""
+    base = len(work)
     index = np.arange(len(host))
     follows = index[1:][np.diff(host.lane) == 0]
     chain = _edges(
@@ -274,13 +275,13 @@ def _edges(
     *,
     source: Index,
     target: Index,
-    kind: EdgeKind | NDArray[np.integer],  # type: ignore[type-arg]
+    kind: EdgeKind | NDArray[np.integer[Any]],
     since: Times,
     until: Times,
     decisive: Marks,
     lane: Index | None = None,
     lag: Times | None = None,
-    cause: NDArray[np.integer] | None = None,  # type: ignore[type-arg]
+    cause: NDArray[np.integer[Any]] | None = None,
     cut: NDArray[np.uint32] | None = None,
 ) -> Edges:
     count = len(source)

@@ -17,8 +17,6 @@ from workbench.analysis.idle_pieces import FIRST_USE, HOST_CAUSE, climbed
 from workbench.analysis.intervals import Spans, contains, covered_until, union
 from workbench.analysis.nesting import Rows, Times
 from workbench.analysis.replay.span import Span
-from workbench.analysis.replay.work import Work
-from workbench.trace.table import Kind
 
 LAUNCH = CAUSE_CODE["launch"]
 LOADING = CAUSE_CODE["kernel_loading"]
@@ -35,7 +33,7 @@ def bits(causes: frozenset[str]) -> int:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class HostThread:
-    """One thread in pieces: piece k runs from ``start[k]`` to ``start[k + 1]``, the last for ever."""
+    """One thread in pieces: piece k runs to ``start[k + 1]``, the last for ever."""
 
     lane: int
     start: Times
@@ -50,7 +48,7 @@ class HostThread:
 
     def at(self, instants: Times) -> Times:
         """For each instant, the number of its piece."""
-        return np.maximum(np.searchsorted(self.start, instants, "right") - 1, 0)
+        return np.asarray(np.maximum(np.searchsorted(self.start, instants, "right") - 1, 0))
 
     def kept(self, freed: int, gaps: Spans) -> "Kept":
         """The time that is left when the causes of these bits, and these stretches, are free."""
@@ -81,7 +79,7 @@ class Kept:
         length = self._until(until) - self._until(since)
         if len(self.gaps.start):
             length = length - self._in_gaps(since, until)
-        return np.maximum(length, 0)
+        return np.asarray(np.maximum(length, 0), np.int64)
 
     def _until(self, at: Times) -> Times:
         piece = self.thread.at(at)
@@ -97,13 +95,12 @@ class Kept:
         return np.asarray(covered_until(spans, until) - covered_until(spans, since), np.int64)
 
 
-def host_thread(evidence: Evidence, span: Span, work: Work, lane: int, first_use: int) -> HostThread:
+def host_thread(evidence: Evidence, span: Span, lane: int, first_use: int) -> HostThread:
     """One thread over the steps.
 
     Args:
         evidence: The host side.
         span: The steps.
-        work: Their device work, which tells the calls that load a kernel.
         lane: The thread; of an autograd thread the one that handed over.
         first_use: Until this instant allocation and kernel loading are a first use.
     """
@@ -121,12 +118,11 @@ def host_thread(evidence: Evidence, span: Span, work: Work, lane: int, first_use
     row = np.where(~known & user, records.ranges.row[place] if user.any() else -1, row)
     call = _launching_call(evidence, position)
     mask = np.uint32(1) << cause.astype(np.uint32)
-    in_call = call >= 0
-    mask[in_call] |= np.uint32(1 << LAUNCH)
+    in_call = (call >= 0) & (cause != LOADING)
     plain = in_call & (code >= HOST_CODE["host_operators"])
-    loading = plain & np.isin(call, _loading_calls(evidence, work))
-    cause = np.where(loading, LOADING, np.where(plain, LAUNCH, cause)).astype(np.uint8)
-    mask = np.where(plain, np.uint32(1) << cause.astype(np.uint32), mask)
+    cause = np.where(plain, LAUNCH, cause).astype(np.uint8)
+    mask[plain] = 0
+    mask[in_call] |= np.uint32(1 << LAUNCH)
     row = np.where(plain, call, row)
     cause, mask = _with_overhead(evidence, start, cause, mask)
     mask[(start < first_use) & np.isin(cause, FIRST_USE)] = 0
@@ -157,15 +153,6 @@ def _launching_call(evidence: Evidence, position: Rows) -> Rows:
     if not len(nesting.row):
         return holder
     return np.where(holder >= 0, nesting.row[holder], -1).astype(np.int32)
-
-
-def _loading_calls(evidence: Evidence, work: Work) -> Rows:
-    """Rows of the calls that loaded their kernel: the first of its name, and far too long."""
-    events = evidence.trace.events
-    kernel = (events.kind[work.row] == Kind.KERNEL) & (work.call >= 0)
-    first = work.call_start <= evidence.first_call[events.name[work.row]]
-    long = work.call_end - work.call_start > evidence.loading_ns
-    return work.call[kernel & first & long].astype(np.int32)
 
 
 def _overhead_bounds(evidence: Evidence, lo: int, hi: int) -> Times:

@@ -11,8 +11,13 @@ from workbench.analysis.nesting import Times
 from workbench.analysis.replay.graph import UNKNOWN, EdgeKind, Graph
 from workbench.analysis.replay.replay import Replay
 
-PATH_KINDS: tuple[str, ...] = ("compute", "communication", "memory", *CAUSES)
-"""What a piece of the path is: device work by class, or the cause of time without it."""
+PATH_KINDS: tuple[str, ...] = (
+    *("compute", "communication", "memory"),
+    *CAUSES,
+    *("optimizer", "backward", "forward", "other_operators"),
+)
+"""What a piece of the path is: device work by class, the cause of time without it, or, where no
+device was recorded, the part of a step."""
 _FIRST_CAUSE = PATH_KINDS.index(CAUSES[0])
 COMPUTE, COMMUNICATION, MEMORY = 0, 1, 2
 
@@ -73,10 +78,8 @@ def critical_path(replay: Replay) -> CriticalPath:
     """Walk back from the end of the steps along the decisive waits."""
     graph = replay.graph
     pieces = [each for each in _walk(replay) if each.end > each.start]
-    columns = [np.array(column, np.int64) for column in zip(*pieces[::-1], strict=True)] or [
-        np.empty(0, np.int64) for _ in _Piece._fields
-    ]
-    start, end, kind, row, lane = _divided(graph, *columns)
+    columns = [np.array(column, np.int64) for column in zip(*pieces[::-1], strict=True)]
+    start, end, kind, row, lane = _divided(graph, columns)
     begins = np.ones(len(start), bool)
     begins[1:] = (np.diff(kind) != 0) | (np.diff(row) != 0) | (np.diff(lane) != 0)
     first = np.flatnonzero(begins)
@@ -137,10 +140,9 @@ def _row_of(graph: Graph, join: int) -> int:
     return int(graph.work.call[join] if join < count else graph.host.row[join - count])
 
 
-def _divided(
-    graph: Graph, start: Times, end: Times, kind: Times, row: Times, lane: Times
-) -> tuple[Times, Times, Times, Times, Times]:
+def _divided(graph: Graph, columns: list[Times]) -> list[Times]:
     """Host code divided at the records of its thread, each part with its cause and its record."""
+    start, end, kind, row, lane = columns
     parts = [[column[kind != _HOST] for column in (start, end, kind, row, lane)]]
     for number, thread in graph.threads.items():
         here = np.flatnonzero((kind == _HOST) & (lane == number))
@@ -162,9 +164,7 @@ def _divided(
                 at.astype(np.int64),
             ]
         )
-    columns = [np.concatenate(each) for each in zip(*parts, strict=True)]
-    real = columns[1] > columns[0]
-    columns = [column[real] for column in columns]
-    order = np.argsort(columns[0], kind="stable")
-    a, b, c, d, e = (column[order] for column in columns)
-    return a, b, c, d, e
+    joined = [np.concatenate(each) for each in zip(*parts, strict=True)]
+    real = np.flatnonzero(joined[1] > joined[0])
+    order = real[np.argsort(joined[0][real], kind="stable")]
+    return [column[order] for column in joined]

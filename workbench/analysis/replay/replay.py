@@ -1,6 +1,8 @@
 """Replay a graph of waits under a scenario: every join comes when the last of its waits is over."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +14,7 @@ from workbench.analysis.nesting import Times
 from workbench.analysis.replay.graph import EdgeKind, Graph
 from workbench.analysis.replay.host import bits
 from workbench.analysis.replay.scenario import Scenario
-from workbench.analysis.replay.work import Marks
+from workbench.analysis.replay.work import Index, Marks
 from workbench.trace.table import Kind
 
 CUT = -(2**60)
@@ -33,8 +35,13 @@ class Replay:
     """Per piece of work its length without waiting for other ranks; ``None``: not known."""
 
     @property
+    def numbers(self) -> tuple[int, ...]:
+        """The steps."""
+        return self.graph.span.numbers
+
+    @property
     def measured(self) -> int:
-        """The recorded length of the steps together."""
+        """The recorded length of the steps together, in ns."""
         return self.graph.span.length
 
     def length(self, scenario: Scenario) -> int:
@@ -46,6 +53,7 @@ class Replay:
         done = max(int(end[own].max()), self._floor(scenario))
         return max(done - graph.span.start, 0)
 
+    @cached_property
     def busy(self) -> int:
         """Time of the steps in which any device works, in ns."""
         work, span = self.graph.work, self.graph.span
@@ -90,11 +98,11 @@ class Replay:
             weight[here] = kept.between(edges.since[here], edges.until[here])
         on_device = np.flatnonzero(edges.kind != EdgeKind.HOST)
         source = edges.source[on_device]
-        full = np.maximum(work.end - work.start, 1)[source]
+        full = (work.end - work.start)[source]
         part = edges.until[on_device] - edges.since[on_device]
         length = self._durations(scenario)[source]
         over = edges.kind[on_device] == EdgeKind.OVERLAP
-        weight[on_device] = np.where(over, part * length // full, length)
+        weight[on_device] = np.where(over, _part(part, length, full), length)
         weight += self._lags(scenario, freed, gone)
         weight = np.maximum(weight, 0)
         weight[(edges.cut & np.uint32(freed)) != 0] = CUT
@@ -114,29 +122,26 @@ class Replay:
 
     def _floor(self, scenario: Scenario) -> int:
         """Hidden work still has to be done, one piece after the other on each stream."""
-        work = self.graph.work
-        floor = self.graph.span.start
-        shown = Scenario(
-            name="", label="", faster=scenario.faster, late_ranks=scenario.late_ranks
-        )
-        length = self._durations(shown) if scenario.hidden else np.empty(0, np.int64)
+        work, span = self.graph.work, self.graph.span
+        floor = span.start
+        length = self._durations(replace(scenario, hidden=frozenset()))
         for name in scenario.hidden:
             mine = self._class(name) & ~work.fixed & (work.call >= 0)
             for stream in np.unique(work.stream[mine]).tolist():
+                earlier = work.fixed & (work.stream == stream)
+                since = max(span.host_start, int(work.end[earlier].max(initial=0)))
                 here = np.flatnonzero(mine & (work.stream == stream))
-                apart = np.minimum(work.end[here][:-1], work.start[here][1:]) - work.start[here][:-1]
-                share = np.append(apart, (work.end - work.start)[here[-1]])
-                full = np.maximum((work.end - work.start)[here], 1)
-                chain = int((share * length[here] // full).sum())
-                earlier = np.flatnonzero(work.fixed & (work.stream == stream))
-                since = max(
-                    self.graph.span.host_start, int(work.end[earlier].max(initial=0))
-                )
-                floor = max(floor, since + chain)
+                floor = max(floor, since + self._chain(here, length[here]))
         return floor
 
+    def _chain(self, index: Index, length: Times) -> int:
+        """How long work of one stream takes, each piece until the next one begins beside it."""
+        start, end = self.graph.work.start[index], self.graph.work.end[index]
+        alone = np.append(np.minimum(end[:-1], start[1:]), end[-1:]) - start
+        return int(_part(alone, length, end - start).sum())
 
-def prepare(graph: Graph, transfer_of: dict[int, int] | None = None) -> Replay:
+
+def prepare(graph: Graph, transfer_of: Mapping[int, int] | None = None) -> Replay:
     """Classify the work of a graph.
 
     Args:
@@ -168,6 +173,11 @@ def prepare(graph: Graph, transfer_of: dict[int, int] | None = None) -> Replay:
     )
 
 
+def _part(part: Times, length: Times, full: Times) -> Times:
+    """A part of each piece of work, when the whole takes another length."""
+    return np.floor(part * (length / np.maximum(full, 1))).astype(np.int64)
+
+
 def _times(graph: Graph, weight: Times) -> Times:
     """When every join comes: the longest way to it."""
     held = np.zeros(len(graph.time), bool)
@@ -178,6 +188,6 @@ def _times(graph: Graph, weight: Times) -> Times:
     ways = zip(edges.source.tolist(), edges.target.tolist(), weight.tolist(), strict=True)
     for source, target, ns in ways:
         came = at[source] + ns
-        if came > at[target]:
+        if came > at[target]:  # noqa: PLR1730  max() takes three times as long
             at[target] = came
     return np.array(at, np.int64)

@@ -23,8 +23,8 @@ Times = NDArray[np.int64]
 class Span:
     """Successive complete steps, from the completion before them to that of the last one.
 
-    All times are on the host's clock, in ns. The host runs ahead: its part of the steps begins at
-    ``host_start``, often long before ``start``.
+    All times are on the host's clock, in ns. Where the host runs ahead, its part of the steps
+    begins at ``host_start``, often long before ``start``.
     """
 
     first: int
@@ -86,7 +86,7 @@ def span_of(
         numbers=steps.numbers[first : last + 1],
         start=start,
         end=end,
-        host_start=int(steps.start[first]),
+        host_start=min(int(steps.start[first]), start),
         host_end=int(steps.end[last]),
     )
 

@@ -6,6 +6,7 @@ even that, work that starts long after its launch and its stream allow is taken 
 what ended last on the device.
 """
 
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -32,7 +33,7 @@ class Order:
         bounds = np.flatnonzero(np.diff(work.stream[known], prepend=-1, append=-1))
         self.streams: dict[int, Index] = {
             int(work.stream[known[first]]): known[first:last]
-            for first, last in zip(bounds[:-1], bounds[1:], strict=True)
+            for first, last in pairwise(bounds.tolist())
         }
 
     def last_before(self, stream: int, launched: Times, ended: Times) -> Index:
@@ -52,6 +53,15 @@ class Order:
         return self.last_before(stream, launched, np.full(len(launched), np.iinfo(np.int64).max))
 
 
+class Ground(NamedTuple):
+    """What every question about waiting is answered from."""
+
+    evidence: Evidence
+    work: Work
+    order: Order
+    told: Told
+
+
 class Crossing(NamedTuple):
     """Per piece of work, the work of another stream that it waited for, or -1."""
 
@@ -60,19 +70,17 @@ class Crossing(NamedTuple):
     """1 where a recorded call says that it waited, 0 where it is concluded from the times."""
 
 
-def crossings(evidence: Evidence, work: Work, order: Order, told: Told, ready: Times) -> Crossing:
+def crossings(ground: Ground, ready: Times) -> Crossing:
     """Find the waits between streams.
 
     Args:
-        evidence: The host side.
-        work: The device work.
-        order: The same by stream and launch.
-        told: What the trace tells outright.
+        ground: The host side and the device work.
         ready: Per piece of work, when its launch and its own stream allowed it to start.
     """
+    work, order = ground.work, ground.order
     source = np.full(len(work), -1, np.int64)
     said = np.zeros(len(work), np.int64)
-    at, lane = _wait_calls(evidence)
+    at, lane = _wait_calls(ground.evidence)
     for stream, mine in order.streams.items():
         called = work.call_start[mine]
         wait = _latest_wait(at, lane, called, work.lane[mine])
@@ -83,7 +91,7 @@ def crossings(evidence: Evidence, work: Work, order: Order, told: Told, ready: T
             found = order.last_before(other, wait[waited], work.start[mine[waited]])
             _take_later(work, source, mine[waited], found)
     said[source >= 0] = 1
-    _take_told(evidence, work, order, told, source, said)
+    _take_told(ground, source, said)
     free = (source < 0) & (work.start - ready > LONGEST_SPACING_NS)
     late = np.flatnonzero(free)
     source[late] = _ended_last(work, late, ready)
@@ -121,10 +129,9 @@ def _take_later(work: Work, source: Index, index: Index, found: Index) -> None:
     source[index[better]] = found[better]
 
 
-def _take_told(
-    evidence: Evidence, work: Work, order: Order, told: Told, source: Index, said: Times
-) -> None:
+def _take_told(ground: Ground, source: Index, said: Times) -> None:
     """Waits whose event the trace tells replace what was concluded."""
+    evidence, work, order, told = ground
     events = evidence.trace.events
     number = {int(events.stream[work.row[mine[0]]]): s for s, mine in order.streams.items()}
     exact = np.flatnonzero((told.source != ANY) & (told.stream != ANY) & (told.call >= 0))

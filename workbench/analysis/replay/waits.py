@@ -19,8 +19,9 @@ from workbench.analysis.nesting import Times
 from workbench.analysis.replay.host import LAUNCH, HostThread
 from workbench.analysis.replay.recorded import ANY, Told
 from workbench.analysis.replay.span import Span
-from workbench.analysis.replay.streams import Order
+from workbench.analysis.replay.streams import Ground
 from workbench.analysis.replay.work import Index, Marks, Work
+from workbench.analysis.unrecorded_work import UNRECORDED_NS
 
 FREE_CALL = r"^(cuda|hip|mu|musa|cu)(Mem)?Free(Host)?(_v2)?$"
 """Calls that release memory wait for the device."""
@@ -91,8 +92,9 @@ def handovers(thread: HostThread, called: Times) -> HostJoins:
     return made
 
 
-def device_waits(evidence: Evidence, span: Span, work: Work, order: Order, told: Told) -> HostJoins:
+def device_waits(ground: Ground, span: Span) -> HostJoins:
     """Every call of the steps that waits, or could have waited, for the device."""
+    evidence, work = ground.evidence, ground.work
     records, nesting, events = evidence.records, evidence.records.nesting, evidence.trace.events
     blocks = records.own == SYNCHRONIZATION
     blocks |= np.isin(events.name[nesting.row], codes_matching(evidence.trace, FREE_CALL))
@@ -102,10 +104,13 @@ def device_waits(evidence: Evidence, span: Span, work: Work, order: Order, told:
     position = position[outer < 0]
     begin, end = nesting.start[position], nesting.end[position]
     row = nesting.row[position].astype(np.int64)
-    found = _awaited(evidence, work, order, told, row, begin, end)
-    done = np.where(found >= 0, work.end[np.maximum(found, 0)] if len(work) else -1, -1)
+    found = _awaited(ground, row, begin, end)
+    done = np.where(found >= 0, work.end[np.maximum(found, 0)], -1)
     waited = (found >= 0) & (done > begin)
     cause = HOST_CAUSE[records.cause[position]] if len(position) else np.empty(0, np.uint8)
+    mask = np.uint32(1) << cause.astype(np.uint32)
+    unseen = waited & (end - done > UNRECORDED_NS)
+    cause[unseen], mask[unseen] = CAUSE_CODE["unknown"], 0
     return HostJoins(
         lane=_callers(evidence, nesting.lane[position]),
         time=end,
@@ -113,7 +118,7 @@ def device_waits(evidence: Evidence, span: Span, work: Work, order: Order, told:
         work=found,
         waited=waited,
         cause=cause,
-        mask=np.uint32(1) << cause.astype(np.uint32),
+        mask=mask,
         handed=np.zeros(len(position), bool),
         row=row,
     )
@@ -131,7 +136,7 @@ def full_queues(evidence: Evidence, span: Span, work: Work) -> HostJoins:
     calls, begin, end = calls[blocked], begin[blocked], end[blocked]
     by_end = np.argsort(work.end, kind="stable")
     place = np.searchsorted(work.end[by_end], end, "right") - 1
-    found = by_end[np.maximum(place, 0)] if len(work) else place
+    found = by_end[np.maximum(place, 0)]
     good = (place >= 0) & (work.end[found] > begin) & (work.call_start[found] < begin)
     calls, begin, end, found = calls[good], begin[good], end[good], found[good]
     return HostJoins(
@@ -175,16 +180,9 @@ def _callers(evidence: Evidence, lane: NDArray[np.int32]) -> Index:
     return callers[index] if len(lanes) else np.empty(0, np.int64)
 
 
-def _awaited(
-    evidence: Evidence,
-    work: Work,
-    order: Order,
-    told: Told,
-    row: Index,
-    begin: Times,
-    end: Times,
-) -> Index:
+def _awaited(ground: Ground, row: Index, begin: Times, end: Times) -> Index:
     """The work that each blocking call waits for, or -1."""
+    evidence, work, order, told = ground
     found = np.full(len(row), -1, np.int64)
     limit = end + LEAST_DELAY_NS
     stream, source, until = _told_of(told, row, begin)
@@ -199,9 +197,11 @@ def _awaited(
         known = np.where(found >= 0, work.end[np.maximum(found, 0)], -1)
         fits &= work.end[np.maximum(candidate, 0)] > known
         found[fits] = candidate[fits]
-    _take_events(evidence, work, order, row, begin, limit, found, own < 0)
-    copied = (own >= 0) & (work.end[np.maximum(own, 0)] <= limit) if len(work) else own >= 0
-    return np.where(copied, own, found)
+    event = (own < 0) & _named_event(ground, row)
+    found = _of_events(ground, event, begin, limit, found)
+    copied = (own >= 0) & (work.end[np.maximum(own, 0)] <= limit)
+    found = np.where(copied, own, found)
+    return np.where((found >= 0) & (work.start[np.maximum(found, 0)] < end), found, -1)
 
 
 def _told_of(told: Told, row: Index, begin: Times) -> tuple[Index, Index, Times]:
@@ -224,31 +224,25 @@ def _own_work(work: Work, row: Index) -> Index:
     """The last work that each call launched itself, or -1."""
     order = np.argsort(work.call, kind="stable")
     place = np.searchsorted(work.call[order], row, "right") - 1
-    found = order[np.maximum(place, 0)] if len(work) else place
-    good = (place >= 0) & (work.call[found] == row) if len(work) else place >= 0
+    found = order[np.maximum(place, 0)]
+    good = (place >= 0) & (work.call[found] == row)
     return np.where(good, found, -1).astype(np.int64)
 
 
-def _take_events(
-    evidence: Evidence,
-    work: Work,
-    order: Order,
-    row: Index,
-    begin: Times,
-    limit: Times,
-    found: Index,
-    asked: Marks,
-) -> None:
-    """An event may have been recorded before the last launch: take what ended last in the call."""
-    names = evidence.trace.names
-    name = evidence.trace.events.name[row]
-    event = asked & np.array([bool(EVENT_CALL.search(names[code])) for code in name], bool)
-    known = np.where(found >= 0, work.end[np.maximum(found, 0)] if len(work) else -1, -1)
+def _named_event(ground: Ground, row: Index) -> Marks:
+    names, name = ground.evidence.trace.names, ground.evidence.trace.events.name[row]
+    return np.array([bool(EVENT_CALL.search(names[code])) for code in name], bool)
+
+
+def _of_events(ground: Ground, event: Marks, begin: Times, limit: Times, found: Index) -> Index:
+    """An event may be older than the last launch: take what ended last inside the call."""
+    work, found = ground.work, found.copy()
+    known = np.where(found >= 0, work.end[np.maximum(found, 0)], -1)
     open_ = np.flatnonzero(event & (known <= begin))
-    for number in order.streams:
-        candidate = order.last_before(number, begin[open_], limit[open_])
-        better = (candidate >= 0) & (work.end[np.maximum(candidate, 0)] > begin[open_])
-        better &= work.end[np.maximum(candidate, 0)] > np.where(
-            found[open_] >= 0, work.end[np.maximum(found[open_], 0)], -1
-        )
+    for number in ground.order.streams:
+        candidate = ground.order.last_before(number, begin[open_], limit[open_])
+        ended = work.end[np.maximum(candidate, 0)]
+        before = np.where(found[open_] >= 0, work.end[np.maximum(found[open_], 0)], -1)
+        better = (candidate >= 0) & (ended > begin[open_]) & (ended > before)
         found[open_[better]] = candidate[better]
+    return found

@@ -1,6 +1,7 @@
 """The device work of some steps as columns: when it ran, who launched it, what it followed."""
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,7 +84,7 @@ def work_of(evidence: Evidence, span: Span) -> Work:
 def _blocking(evidence: Evidence) -> Index:
     """Rows of the calls that show synchronization by themselves."""
     records = evidence.records
-    return records.nesting.row[records.own == SYNCHRONIZATION].astype(np.int64)
+    return np.asarray(records.nesting.row[records.own == SYNCHRONIZATION], np.int64)
 
 
 def _later(call: Index, stream: Index) -> Marks:
@@ -100,7 +101,7 @@ def _before(stream: Index, start: Times, end: Times) -> Index:
     before = np.full(len(stream), -1, np.int64)
     order = np.argsort(stream, kind="stable")
     bounds = np.flatnonzero(np.diff(stream[order], prepend=-1, append=-1))
-    for first, last in zip(bounds[:-1], bounds[1:], strict=True):
+    for first, last in pairwise(bounds.tolist()):
         mine = order[first:last]
         reach = np.maximum.accumulate(end[mine])
         holder = np.maximum.accumulate(np.where(end[mine] == reach, np.arange(len(mine)), 0))
