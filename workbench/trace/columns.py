@@ -50,7 +50,7 @@ class RawCodes:
 
     def of(self, raws: Sequence[Raw]) -> NDArray[np.int32] | None:
         """The codes of some values, or ``None`` when none is there."""
-        texts = _texts(raws)
+        texts = texts_of(raws)
         table = self._table
         try:
             codes = [table[text] for text in texts]
@@ -186,7 +186,7 @@ def integers(values: Sequence[Any], dtype: Any = np.int64) -> NDArray[np.int64]:
     return found
 
 
-def _texts(raws: Sequence[Raw]) -> list[bytes]:
+def texts_of(raws: Sequence[Raw]) -> list[bytes]:
     """The bytes of JSON values; the byte 0 stands in none of them, so one cut parts them all."""
     texts = b"\0".join(raws).split(b"\0")
     return texts if len(texts) == len(raws) else [bytes(raw) for raw in raws]

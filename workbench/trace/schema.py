@@ -1,7 +1,7 @@
 """The events of the Chrome trace format, as msgspec decodes them: one struct per phase.
 
 Two families differ only in how they take time stamps. ``FAST`` takes numbers as doubles; ``EXACT``
-keeps whole numbers and the text of decimals, for stamps that a double would round.
+keeps their text, for stamps that a double would round.
 
 ``args`` of durations stay text at first. They are parsed in a second step, all of one group of
 categories together, into a struct that has only what such records carry: that halves the time.
@@ -155,10 +155,11 @@ class Family:
     def __init__(self, stamp: Any, missing: Any, *, exact: bool) -> None:
         self.exact = exact
         time = ("ts", stamp, missing)
+        nothing = Raw(b"0") if exact else 0
         arguments = ("args", Raw, NO_ARGUMENTS)
         fields: dict[str, list[Any]] = {
-            "X": [*_COMMON, time, ("dur", stamp, 0), arguments],
-            "B": [*_COMMON, time, ("dur", stamp, 0), arguments],
+            "X": [*_COMMON, time, ("dur", stamp, nothing), arguments],
+            "B": [*_COMMON, time, ("dur", stamp, nothing), arguments],
             "E": [*_PLACE, time],
             "C": [*_COMMON, time, ("id", Any, None), ("args", dict[str, Any], {})],
             "M": [("name", str, ""), *_PLACE, ("args", LabelArguments, NO_LABELS)],
@@ -179,11 +180,10 @@ class Family:
         union: Any = None
         for struct in self.structs.values():
             union = struct if union is None else union | struct
-        hook = str if exact else None
-        self.events = msgspec.json.Decoder(list[union], strict=False, float_hook=hook)
-        self.event = msgspec.json.Decoder(union, strict=False, float_hook=hook)
+        self.events = msgspec.json.Decoder(list[union], strict=False)
+        self.event = msgspec.json.Decoder(union, strict=False)
 
 
 FAST = Family(float, NAN, exact=False)
-EXACT = Family(Any, None, exact=True)
+EXACT = Family(Raw, NOTHING, exact=True)
 UNTYPED = msgspec.json.Decoder(float_hook=str)
