@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from workbench.analysis.causes import OLD_NODE_PATTERN
 from workbench.analysis.input_wait import input_rows, is_input
 from workbench.analysis.intervals import EMPTY, Spans, clip, intersect, subtract, total, union
 from workbench.analysis.steps import STEP_NAME
@@ -35,8 +36,9 @@ PARTS = (
     "host_other",
 )
 
-_OPTIMIZER = re.compile(r"Optimizer\.(step|zero_grad)#")
+OPTIMIZER_RANGE = re.compile(r"Optimizer\.(step|zero_grad)#")
 _NODE = "autograd::engine::"
+_OLD_NODE = re.compile(OLD_NODE_PATTERN)
 _COLLECTIVE_CALL = re.compile(r"_?c10d(_functional)?::|record_param_comms$")
 _BACKEND = re.compile(r"(gloo|mpi|ucc|ccl|xccl):", re.IGNORECASE)
 _RECORDS = (Kind.OPERATOR, Kind.ANNOTATION, Kind.RUNTIME, Kind.DRIVER, Kind.PYTHON, Kind.OTHER)
@@ -94,9 +96,11 @@ def _claims(trace: Trace, lane: int | None) -> dict[str, Spans]:
     return {
         "input": _spans(trace, _named(trace, here, is_input)),
         "communication": _communication(trace, here, operators),
-        "optimizer": _spans(trace, _named(trace, here, lambda name: bool(_OPTIMIZER.match(name)))),
-        "backward": _backward(trace, here),
-        "forward": _forward(trace, here, operators),
+        "optimizer": _spans(
+            trace, _named(trace, here, lambda name: bool(OPTIMIZER_RANGE.match(name)))
+        ),
+        "backward": backward_spans(trace, here),
+        "forward": forward_spans(trace, here, operators),
         "other_operators": _spans(trace, operators),
         "host_python": _spans(trace, python),
     }
@@ -120,10 +124,10 @@ def _communication(trace: Trace, here: NDArray[np.bool_], operators: NDArray[np.
     return _joined(waited, called)
 
 
-def _backward(trace: Trace, here: NDArray[np.bool_]) -> Spans:
+def backward_spans(trace: Trace, here: NDArray[np.bool_]) -> Spans:
     """Nodes of the autograd engine, its own code between two of them, and our range around it."""
     ranges = _spans(trace, _named(trace, here, lambda name: name == "backward"))
-    nodes = _spans(trace, _named(trace, here, lambda name: name.startswith(_NODE)))
+    nodes = _spans(trace, engine_nodes(trace, here))
     if not len(nodes.start):
         return ranges
     starts = trace.events.ts[here & np.isin(trace.events.kind, _RECORDS)]
@@ -132,11 +136,18 @@ def _backward(trace: Trace, here: NDArray[np.bool_]) -> Spans:
     return _joined(nodes, Spans(after[engine], before[engine]), ranges)
 
 
-def _forward(trace: Trace, here: NDArray[np.bool_], operators: NDArray[np.intp]) -> Spans:
+def engine_nodes(trace: Trace, where: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """Rows of the nodes of the autograd engine; before torch 1.10 only the nodes' own names."""
+    if any(name.startswith(_NODE) for name in trace.names):
+        return _named(trace, where, lambda name: name.startswith(_NODE))
+    return _named(trace, where, lambda name: bool(_OLD_NODE.search(name)))
+
+
+def forward_spans(trace: Trace, here: NDArray[np.bool_], operators: NDArray[np.intp]) -> Spans:
     """Our own range, and operators whose sequence number a node of the engine answers."""
     events = trace.events
     ranges = _named(trace, here, lambda name: name == "forward")
-    nodes = _named(trace, np.ones(len(events), bool), lambda name: name.startswith(_NODE))
+    nodes = engine_nodes(trace, np.ones(len(events), bool))
     answered = np.unique(events.sequence[nodes])
     partner = np.isin(events.sequence[operators], answered[answered >= 0])
     return _spans(trace, np.union1d(ranges, operators[partner]))

@@ -15,7 +15,13 @@ if TYPE_CHECKING:
 
 def breadth(rank: RankAnalysis) -> dict[str, Any]:
     """Fields of one rank beside those of where its window goes."""
-    return {"step_parts": _step_parts(rank), "launch_queue": _launches(rank)}
+    more = rank.details
+    return {
+        "step_parts": _step_parts(rank),
+        "launch_queue": _rows(more.launches),
+        "copies": _rows(more.copies),
+        "phases": _rows(more.phases),
+    }
 
 
 def breadth_not_measured(run: Run) -> dict[str, str]:
@@ -30,6 +36,14 @@ def breadth_not_measured(run: Run) -> dict[str, str]:
         )
     if all(rank.details.launches is None for rank in run.ranks):
         reasons["launches"] = "the trace joins no kernel to the call that launched it"
+    if all(rank.details.copies is None for rank in run.ranks):
+        reasons["copies"] = "the trace holds no device work"
+    if all(rank.details.phases is None for rank in run.ranks):
+        reasons["phases"] = "the trace holds no operator of the framework: record CPU activity"
+    if all(rank.details.operator_shapes is None for rank in run.ranks):
+        reasons["operator_shapes"] = "no shapes were recorded: use Record(shapes=True)"
+    if all(rank.details.modules is None for rank in run.ranks):
+        reasons["modules"] = "the trace holds no module: record stacks, Record(stacks=True)"
     return reasons
 
 
@@ -56,8 +70,7 @@ def _step_parts(rank: RankAnalysis) -> list[dict[str, Any]] | None:
     ]
 
 
-def _launches(rank: RankAnalysis) -> list[dict[str, Any]] | None:
-    table = rank.details.launches
+def _rows(table: pd.DataFrame | None) -> list[dict[str, Any]] | None:
     return None if table is None else records(table)
 
 

@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import pandas as pd
 
+    from workbench.analysis.copies import Copies
     from workbench.analysis.intervals import Spans
     from workbench.analysis.launch_calls import LaunchCalls
     from workbench.analysis.outliers import Outlier
+    from workbench.analysis.phases import Ranges
     from workbench.analysis.queue_length import QueueLength
     from workbench.analysis.step_breakdown import StepBreakdown
     from workbench.run.rank import RankAnalysis
 
-LARGE = ("launch_calls", "queues")
+LARGE = ("launch_calls", "queues", "_copies", "copy_calls")
 """Answers as large as the trace, forgotten with it."""
 
 
@@ -117,3 +119,65 @@ class Details:
                 queues = () if rank.voids("queue") else self.queues[device]
                 tables.append(launch_table(calls, queues, device, steps, span))
         return pd.concat(tables, ignore_index=True) if tables else None
+
+    @cached_property
+    def copies(self) -> pd.DataFrame | None:
+        """Copies and sets in the windows by kind; ``None`` when no device was recorded."""
+        from workbench.analysis.copies import copy_table
+
+        return copy_table(self._copies) if self._rank.device_indices else None
+
+    @cached_property
+    def copy_calls(self) -> pd.DataFrame | None:
+        """One row a copy in the windows whose size is known."""
+        from workbench.analysis.copies import copy_calls
+
+        return copy_calls(self._copies) if self._rank.device_indices else None
+
+    @cached_property
+    def _copies(self) -> Copies:
+        from workbench.analysis.copies import find_copies
+
+        return find_copies(self._rank.trace, self._rank.windows)
+
+    @cached_property
+    def phases(self) -> pd.DataFrame | None:
+        """Forward, backward and optimizer over the steps that count, else over the window."""
+        from workbench.analysis.phases import phase_table
+
+        ranges = self._ranges
+        rank = self._rank
+        return None if ranges is None else phase_table(rank.trace, rank.launches, ranges)
+
+    @property
+    def _ranges(self) -> Ranges | None:
+        """Host ranges of the steps that count; all complete ones where none does; the window."""
+        import numpy as np
+
+        from workbench.analysis.phases import Ranges
+        from workbench.analysis.step_breakdown import steady_steps
+
+        steps, window = self._rank.steps, self._rank.host_window
+        if steps is not None and len(steps):
+            steady = steady_steps(steps)
+            chosen = steady if steady.any() else np.ones(len(steps), bool)
+            return Ranges(steps.start[chosen], steps.end[chosen], int(chosen.sum()))
+        if window is None:
+            return None
+        return Ranges(np.array([window.start]), np.array([window.end]), 0)
+
+    @cached_property
+    def operator_shapes(self) -> pd.DataFrame | None:
+        """Operators in the window by name and input shapes; ``None`` where none were recorded."""
+        from workbench.analysis.operator_shapes import shape_table
+
+        rank = self._rank
+        return shape_table(rank.trace, rank.launches, rank.host_window)
+
+    @cached_property
+    def modules(self) -> pd.DataFrame | None:
+        """The tree of modules that begin in the window; ``None`` where none were recorded."""
+        from workbench.analysis.modules import module_table
+
+        rank = self._rank
+        return module_table(rank.trace, rank.launches, rank.host_window)

@@ -123,6 +123,26 @@ class Run:
         return self._table(lambda rank: rank.operators)
 
     @cached_property
+    def operator_shapes(self) -> pd.DataFrame | None:
+        """Operators by name and the shapes that they were called with."""
+        return self._table(lambda rank: rank.details.operator_shapes)
+
+    @cached_property
+    def phases(self) -> pd.DataFrame | None:
+        """Forward, backward and optimizer: host time, device time, launches and operators."""
+        return self._table(lambda rank: rank.details.phases)
+
+    @cached_property
+    def modules(self) -> pd.DataFrame | None:
+        """The tree of modules: host time, device time of the forward and the backward pass."""
+        return self._table(lambda rank: rank.details.modules)
+
+    @cached_property
+    def copies(self) -> pd.DataFrame | None:
+        """Copies and sets by kind: bytes, bandwidth, and how much of them other work hides."""
+        return self._table(lambda rank: rank.details.copies)
+
+    @cached_property
     def idle(self) -> pd.DataFrame | None:
         """Idle time of every device in its window by cause; sums to the idle time exactly."""
         return self._table(tables.idle)
