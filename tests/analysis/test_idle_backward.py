@@ -88,11 +88,3 @@ def test_a_caller_that_works_itself_is_not_waiting() -> None:
     node(made, 120, 40, sequence=4)
     made.launched("second", call=(180, 10), kernel=(200, 10), correlation=2, tid=MAIN)
     assert causes(explained(made))["synchronization"] == 70
-
-
-def test_threads_that_hand_nothing_over_are_asked_alone() -> None:
-    """A third thread launches: what main and autograd do is none of its business."""
-    made = backward()
-    made.launched("third", call=(120, 5), kernel=(190, 5), correlation=3, stream=9, tid=300)
-    found = causes(explained(made))
-    assert found["host_other"] == 20, "[100, 120) on the third thread"

@@ -55,6 +55,16 @@ def test_a_first_launch_of_many_milliseconds_loads_its_kernel() -> None:
     assert found["launch"] > 6_990 - 4_000 - 1, "the second call of that name loads nothing"
 
 
+def test_loading_for_another_device_is_loading_as_well() -> None:
+    """The thread's call for device 1 takes 3 ms of the gap of device 0, the first of its name."""
+    made = gap(call=(3_200, 5), until=3_210)
+    for i in range(50):
+        made.launched("usual", call=(i, 0.5), kernel=(55 + i / 10, 0.1), correlation=10 + i)
+    made.launched("new", call=(150, 3_000), kernel=(3_140, 10), correlation=3, device=1)
+    found = causes(explained(made))
+    assert found == {"host_other": 50 + 50, "kernel_loading": 3_000, "launch": 10}
+
+
 def test_a_long_first_launch_among_long_launches_is_only_a_launch() -> None:
     """All calls take 3 ms, so none is longer than 20 times the median."""
     made = Kineto(gpu=True)
@@ -126,6 +136,13 @@ def test_capturing_a_graph_lasts_from_its_begin_to_its_end() -> None:
     made.op("aten::mm", 120, 20)
     made.runtime("cudaStreamEndCapture", 150, 10, correlation=9)
     assert causes(explained(made)) == {"graph_capture": 50, "host_other": 30, "launch": 20}
+
+
+@pytest.mark.parametrize("name", ["cudaGraphInstantiate", "hipGraphInstantiate"])
+def test_making_a_graph_of_what_was_captured_belongs_to_the_capture(name: str) -> None:
+    made = gap()
+    made.runtime(name, 110, 60, correlation=9)
+    assert causes(explained(made)) == {"graph_capture": 60, "host_other": 20, "launch": 20}
 
 
 def test_recording_a_graph_of_compiled_code_is_capture_not_compilation() -> None:

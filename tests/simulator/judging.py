@@ -74,7 +74,9 @@ def simulated(seed: int) -> Simulated:
     Loop(machine, plan).run()
     works = machine.device.works
     behind = draw.ns(5_000, 500_000) if draw.chance(0.15) else 0
-    lost = frozenset(w.call for w in works if draw.chance(0.02)) if draw.chance(0.1) else frozenset()
+    lost = (
+        frozenset(w.call for w in works if draw.chance(0.02)) if draw.chance(0.1) else frozenset()
+    )
     for work in works:
         work.launched = work.call not in lost
     flaws = Flaws(behind=behind, lost=lost)

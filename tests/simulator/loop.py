@@ -100,9 +100,11 @@ class Loop:
                 if self.plan.marks:
                     with self.flow.record("range", f"ProfilerStep#{number}"):
                         self.step()
-                    self.between_steps()
+                    if number + 1 < self.plan.steps:
+                        self.between_steps()
                 else:
                     self.step()
+        self.machine.stop(self.flow.now)
 
     # what a step consists of
 
@@ -201,10 +203,8 @@ class Loop:
         flow, draw = self.flow, self.draw
         with flow.frame("torch/_tensor.py(590): backward"):
             self.operator("aten::ones_like")
-            # The engine's own code, but on a thread that records nothing: it counts as the caller's.
-            flow.spend(
-                draw.ns(5 * US, 20 * US), "host_operators", definition=flow.python_cause
-            )
+            # The engine's code, but on a thread that records nothing: it counts as the caller's.
+            flow.spend(draw.ns(5 * US, 20 * US), "host_operators", definition=flow.python_cause)
             flow.thread = AUTOGRAD
             for number in range(self.sequence, self.sequence - self.plan.layers, -1):
                 name = "autograd::engine::evaluate_function: AddmmBackward0"
@@ -221,9 +221,7 @@ class Loop:
             if self.happens("collective"):
                 self.collective()
             flow.thread = MAIN
-            flow.spend(
-                draw.ns(3 * US, 10 * US), "host_operators", definition=flow.python_cause
-            )
+            flow.spend(draw.ns(3 * US, 10 * US), "host_operators", definition=flow.python_cause)
 
     def optimizer(self) -> None:
         """Many small kernels in one range."""
@@ -242,7 +240,9 @@ class Loop:
         flow = self.flow
         with flow.frame("torch/profiler/profiler.py(836): step"):
             late = self.happens("profiler")
-            flow.spend(self.fault("profiler") if late else self.draw.ns(20 * US, 60 * US), "profiler")
+            flow.spend(
+                self.fault("profiler") if late else self.draw.ns(20 * US, 60 * US), "profiler"
+            )
 
     # faults
 

@@ -103,7 +103,9 @@ class Device:
         """Hand over at an instant; the work's end holds its length until its start is known."""
         length = work.end
         work.arrived = at + self.draw.ns(self.latency, 1.5 * self.latency)
-        before = [w for w in self.works if (w.device, w.stream) == (work.device, work.stream)][-1:] + list(after)
+        before = [w for w in self.works if (w.device, w.stream) == (work.device, work.stream)][
+            -1:
+        ] + list(after)
         spacing = self.draw.ns(self.spacing, 2 * self.spacing)
         work.start = max([work.arrived, *(w.end + spacing for w in before)])
         work.end = work.start + length
@@ -162,7 +164,9 @@ class Flow:
         self.now += ns
 
     @contextmanager
-    def record(self, kind: str, name: str, *, cause: str | None = None, **args: Any) -> Iterator[None]:
+    def record(
+        self, kind: str, name: str, *, cause: str | None = None, **args: Any
+    ) -> Iterator[None]:
         """A record around what happens inside; a cause becomes that of ordinary code in it."""
         made = Record(kind=kind, name=name, thread=self.thread, start=self.now, end=0, args=args)
         self.machine.records.append(made)
@@ -262,6 +266,12 @@ class Machine:
         self.records: list[Record] = []
         self.main: Flow | None = None
         self._correlation = 0
+
+    def stop(self, at: int) -> None:
+        """The program ends: what other threads would have done later is not done."""
+        late = {w.call for w in self.device.works if w.flow is not self.main and w.arrived > at}
+        self.device.works = [w for w in self.device.works if w.call not in late]
+        self.records = [r for r in self.records if r.args.get("correlation") not in late]
 
     def correlation(self) -> int:
         """A fresh number that joins a call to its work."""

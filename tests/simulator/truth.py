@@ -8,6 +8,7 @@ where the wording of docs/metrics.md differs from the mechanism, both answers ar
 
 from bisect import bisect_right
 from dataclasses import dataclass
+from itertools import pairwise
 
 from tests.simulator.machine import GENERIC, Activity, Flow, Machine, Work
 
@@ -30,7 +31,7 @@ def truths(machine: Machine) -> list[Truth]:
     found = []
     for start, end, work in _gaps(machine):
         cuts = sorted({start, end, *_cuts(machine, work, start, end, hidden)})
-        for a, b in zip(cuts[:-1], cuts[1:], strict=True):
+        for a, b in pairwise(cuts):
             cause, definition = _label(machine, work, start, a, hidden)
             found.append(Truth(start=a, end=b, cause=cause, definition=definition))
     return found
@@ -73,9 +74,7 @@ def _between(flow: Flow, start: int, end: int) -> list[Activity]:
     return found
 
 
-def _label(
-    machine: Machine, work: Work, gap: int, at: int, hidden: list[Work]
-) -> tuple[str, str]:
+def _label(machine: Machine, work: Work, gap: int, at: int, hidden: list[Work]) -> tuple[str, str]:
     if not work.launched:
         return "unknown", "unknown"
     if any(unseen.start <= at < unseen.end for unseen in hidden):

@@ -38,6 +38,7 @@ HOST_ORDER: tuple[str, ...] = (
     "allocation",
     "graph_capture",
     "compilation",
+    "unknown",
     "synchronization",
     "garbage_collection",
     "host_operators",
@@ -54,6 +55,7 @@ CALL_PATTERNS: tuple[tuple[str, str], ...] = (
         r"|HostRegister|HostUnregister|Mem(Alloc|Free|Create|Release|Map|Unmap|AddressReserve"
         r"|AddressFree|SetAccess|HostAlloc))",
     ),
+    ("graph_capture", r"^(cu|cuda|hip|mu|musa)Graph(Instantiate|Upload)"),
     (
         "synchronization",
         r"Synchronize|^(cuda|hip|mu|musa|aclrt|cnrt)Memcpy(2D|3D)?(_v\d+|_ptds)*$"

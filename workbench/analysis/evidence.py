@@ -6,15 +6,12 @@ import numpy as np
 
 from workbench.analysis import causes
 from workbench.analysis.host_records import CALLS, HostRecords, host_records
+from workbench.analysis.kernel_loading import first_calls, longest_plain_call
 from workbench.analysis.launches import Launches
 from workbench.analysis.nesting import Times, distinct
 from workbench.analysis.steps import Steps
 from workbench.analysis.threads import Threads
-from workbench.trace.table import Kind, Trace
-
-LOADING_NS = 1_000_000
-LOADING_MEDIANS = 20
-"""A first launch loads its kernel when it lasts longer than both (1.3 s in a real trace)."""
+from workbench.trace.table import Trace
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -35,18 +32,15 @@ class Evidence:
 
 def gather_evidence(trace: Trace, launches: Launches, steps: Steps | None) -> Evidence:
     """Nest and classify the host records of a trace; takes seconds on millions of events."""
-    events = trace.events
     records = host_records(trace, launches, steps)
-    launched = distinct(launches.launch[launches.launch >= 0])
-    usual = float(np.median(events.dur[launched])) if len(launched) else 0.0
     return Evidence(
         trace=trace,
         launches=launches,
         records=records,
-        threads=Threads(trace, records, steps),
+        threads=Threads(trace, records, launches, steps),
         launching=_launching_calls(trace, launches),
-        first_call=_first_calls(trace, launches),
-        loading_ns=max(LOADING_NS, LOADING_MEDIANS * usual),
+        first_call=first_calls(trace, launches),
+        loading_ns=longest_plain_call(trace, launches),
     )
 
 
@@ -56,12 +50,3 @@ def _launching_calls(trace: Trace, launches: Launches) -> Times:
     named = np.isin(events.name[calls], causes.codes_matching(trace, causes.LAUNCH_PATTERN))
     known = launches.launch[launches.launch >= 0]
     return distinct(np.concatenate((calls[named], known)))
-
-
-def _first_calls(trace: Trace, launches: Launches) -> Times:
-    events = trace.events
-    kernels = events.rows(Kind.KERNEL)
-    kernels = kernels[launches.launch[kernels] >= 0]
-    first = np.full(len(trace.names), np.iinfo(np.int64).max)
-    np.minimum.at(first, events.name[kernels], events.ts[launches.launch[kernels]])
-    return first

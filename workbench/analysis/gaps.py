@@ -13,6 +13,7 @@ from workbench.analysis.ranges import Range
 from workbench.trace.table import Trace
 
 Rows = NDArray[np.int64]
+NEVER = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -31,6 +32,9 @@ class IdleGaps:
     call_start: Rows
     call_end: Rows
     """The launching call; both equal ``start`` where there is none."""
+    pending: Rows
+    """When the first call returned whose work has not begun by the end of the gap: the next work's
+    own or another's. The device could have begun it; ``NEVER`` where no call is known."""
 
     def in_blocks(self, size: int) -> "Iterator[IdleGaps]":
         """The same gaps, so many at a time; at least one block."""
@@ -61,6 +65,7 @@ def idle_gaps(trace: Trace, device: int, range: Range, launches: Launches) -> Id
     touching = (start < range.end) & (end > range.start)
     start, end = start[touching], end[touching]
     work = _ending(trace, rows, end, launches)
+    pending = _pending(trace, rows, end, launches)
     launch = np.where(work >= 0, launches.launch[np.maximum(work, 0)], -1) if len(events) else work
     offset = launches.clock_offset.get(device, 0)
     start, end = start + offset, end + offset
@@ -73,7 +78,21 @@ def idle_gaps(trace: Trace, device: int, range: Range, launches: Launches) -> Id
         launch=launch,
         call_start=np.where(known, events.ts[call], start) if len(events) else start,
         call_end=np.where(known, events.end[call], start) if len(events) else start,
+        pending=pending,
     )
+
+
+def _pending(trace: Trace, rows: NDArray[np.intp], end: Rows, launches: Launches) -> Rows:
+    """For each gap, when the first call returned whose work begins at its end or later.
+
+    Of all work that waits, the one launched first waits for nothing that is still to come: what it
+    depends on was launched before it, and has ended, for the device is idle.
+    """
+    events = trace.events
+    rows = rows[launches.launch[rows] >= 0]
+    returned = np.append(events.end[launches.launch[rows]], NEVER)
+    first = np.minimum.accumulate(returned[::-1])[::-1]
+    return np.asarray(first[np.searchsorted(events.ts[rows], end, "left")], np.int64)
 
 
 def _ending(trace: Trace, rows: NDArray[np.intp], end: Rows, launches: Launches) -> Rows:

@@ -8,9 +8,11 @@ from numpy.typing import NDArray
 
 from workbench.analysis import causes
 from workbench.analysis.input_wait import input_rows
+from workbench.analysis.kernel_loading import loading_calls
 from workbench.analysis.launches import Launches
 from workbench.analysis.nesting import Nesting, Rows, Times, distinct, nest
 from workbench.analysis.steps import STEP_NAME, Steps
+from workbench.analysis.unrecorded_work import waits_for_unseen
 from workbench.trace.table import Kind, Trace
 
 HOST_CODE: dict[str, int] = {cause: code for code, cause in enumerate(causes.HOST_ORDER)}
@@ -59,7 +61,7 @@ def host_records(trace: Trace, launches: Launches, steps: Steps | None) -> HostR
     homeless = _homeless_overhead(trace, rows)
     plain = (code == NOTHING) & (events.kind[rows] == Kind.ANNOTATION)
     kept = ~plain & ~homeless
-    extra = _captures(trace) + _profiler_steps(trace, steps)
+    extra = _captures(trace) + _profiler_steps(trace, steps) + _unseen(trace, launches)
     nesting, own = _nest_with(trace, rows[kept], code[kept], extra)
     users = rows[plain]
     order = np.argsort(events.lane[rows], kind="stable")
@@ -99,6 +101,9 @@ def _own_codes(trace: Trace, launches: Launches, rows: NDArray[np.intp]) -> Code
     marked[:] = False
     marked[_blocking_copies(trace, launches)] = True
     code[marked[rows] & (code == NOTHING)] = SYNCHRONIZATION
+    marked[:] = False
+    marked[loading_calls(trace, launches)] = True
+    code[marked[rows] & (code == NOTHING)] = HOST_CODE["kernel_loading"]
     return code
 
 
@@ -141,6 +146,15 @@ def _captures(trace: Trace) -> Extra:
             stretch = int(events.ts[first]), int(events.ts[row] + events.dur[row])
             found.append((first, lane, *stretch, "graph_capture"))
     return found
+
+
+def _unseen(trace: Trace, launches: Launches) -> Extra:
+    """The part of blocking calls in which the device did what the trace does not hold."""
+    events, waits = trace.events, waits_for_unseen(trace, launches)
+    return [
+        (row, int(events.lane[row]), start, int(events.end[row]), "unknown")
+        for row, start in zip(waits.call.tolist(), waits.start.tolist(), strict=True)
+    ]
 
 
 def _profiler_steps(trace: Trace, steps: Steps | None) -> Extra:

@@ -9,7 +9,6 @@ idle"; the names by which records are recognised are tables in ``causes``.
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from workbench.analysis.causes import CAUSE_CODE, CAUSES, HOST_ORDER
 from workbench.analysis.devices import work_rows
@@ -22,7 +21,7 @@ from workbench.analysis.nesting import distinct
 from workbench.analysis.ranges import Range
 from workbench.analysis.steps import Steps
 from workbench.analysis.synchronization import waited
-from workbench.analysis.unrecorded_work import UNRECORDED_NS
+from workbench.analysis.unrecorded_work import unseen_from
 from workbench.trace.table import Kind, Trace
 
 ROUNDING_NS = 2
@@ -128,6 +127,8 @@ def _explained(evidence: Evidence | None, gaps: IdleGaps) -> Parts:
     unlaunched = np.flatnonzero(gaps.launch < 0)
     launched = np.flatnonzero(gaps.launch >= 0)
     start, end = gaps.start[launched], gaps.end[launched]
+    unseen = Cuts(launched, unseen_from(gaps)[launched], end)
+    end = unseen.start
     call_start = np.clip(gaps.call_start[launched], start, end)
     call_end = np.clip(gaps.call_end[launched], call_start, end)
     before = Cuts(launched, start, call_start)
@@ -138,38 +139,26 @@ def _explained(evidence: Evidence | None, gaps: IdleGaps) -> Parts:
         _before_call(evidence, gaps, before),
         _in_call(evidence, gaps, during),
         _after_call(gaps, after),
+        Parts.unknown(unseen, unrecorded=True),
     )
 
 
 def _after_call(gaps: IdleGaps, cuts: Cuts) -> Parts:
-    """Rule 2: the device takes what was launched; if that takes too long, it was busy unseen."""
+    """Rule 2: the device takes what was launched."""
     queued = gaps.call_end[cuts.gap] <= gaps.start[cuts.gap]
-    cause = np.where(queued, CAUSE_CODE["kernel_gap"], CAUSE_CODE["launch"])
-    unrecorded = cuts.end - cuts.start > UNRECORDED_NS
-    cause = np.where(unrecorded, CAUSE_CODE["unknown"], cause).astype(np.uint8)
+    cause = np.where(queued, CAUSE_CODE["kernel_gap"], CAUSE_CODE["launch"]).astype(np.uint8)
     host = np.where(cause == CAUSE_CODE["launch"], gaps.launch[cuts.gap], -1)
-    return Parts.of(cuts, cause, host=host, unrecorded=unrecorded)
+    return Parts.of(cuts, cause, host=host)
 
 
 def _in_call(evidence: Evidence, gaps: IdleGaps, cuts: Cuts) -> Parts:
     """Rule 3, after rule 7: the launching call itself, which may load its kernel."""
     parts = host_parts(evidence, gaps, cuts)
-    loading = _loads_kernel(evidence, gaps)[parts.gap]
     kept = np.isin(parts.cause, [CAUSE_CODE["profiler"], CAUSE_CODE["kernel_loading"]])
-    launch = np.where(loading, CAUSE_CODE["kernel_loading"], CAUSE_CODE["launch"])
     return parts.with_cause(
-        np.where(kept, parts.cause, launch).astype(np.uint8),
+        np.where(kept, parts.cause, CAUSE_CODE["launch"]).astype(np.uint8),
         host=np.where(kept, parts.host, gaps.launch[parts.gap]),
     )
-
-
-def _loads_kernel(evidence: Evidence, gaps: IdleGaps) -> NDArray[np.bool_]:
-    """Per gap: the call is the first one of its kernel's name and far longer than usual."""
-    events = evidence.trace.events
-    work = np.maximum(gaps.next_work, 0)
-    is_first = gaps.call_start <= evidence.first_call[events.name[work]]
-    long = gaps.call_end - gaps.call_start > evidence.loading_ns
-    return np.asarray((gaps.launch >= 0) & (events.kind[work] == Kind.KERNEL) & is_first & long)
 
 
 def _before_call(evidence: Evidence, gaps: IdleGaps, cuts: Cuts) -> Parts:

@@ -75,10 +75,15 @@ class Parts:
         return made.taken(np.flatnonzero(cuts.end > cuts.start))
 
     @staticmethod
-    def unknown(cuts: Cuts) -> "Parts":
-        """Parts of which nothing is known."""
-        cause = np.full(len(cuts.gap), CAUSE_CODE["unknown"], np.uint8)
-        return Parts.of(cuts, cause, host=np.full(len(cuts.gap), -1, np.int32))
+    def unknown(cuts: Cuts, *, unrecorded: bool = False) -> "Parts":
+        """Parts of which nothing is known, or only that the device was busy with something."""
+        size = len(cuts.gap)
+        return Parts.of(
+            cuts,
+            np.full(size, CAUSE_CODE["unknown"], np.uint8),
+            host=np.full(size, -1, np.int32),
+            unrecorded=np.full(size, unrecorded),
+        )
 
     @staticmethod
     def joined(*parts: "Parts") -> "Parts":
@@ -201,6 +206,7 @@ def host_parts(evidence: Evidence, gaps: IdleGaps, cuts: Cuts) -> Parts:
                 host=_explaining(records, position, place, code),
                 position=position,
                 range=place,
+                unrecorded=HOST_CAUSE[code] == CAUSE_CODE["unknown"],
             )
         )
     return _with_overhead(trace, Parts.joined(*found), records)

@@ -3,7 +3,9 @@
 A thread is cut at all its records, and the innermost one decides. In backward two threads share
 the work: the autograd thread runs the nodes while the thread that called ``backward()`` waits for
 it. While an autograd thread is in no record, the thread that handed over decides, unless the
-engine's own code runs between two nodes; while that one waits, the autograd thread decides.
+engine's own code runs between two nodes; while that one waits, the autograd thread decides. Any
+other thread beside the loop, such as one that sends batches ahead, waits for the loop while it is in
+no record: then the loop's thread decides.
 """
 
 from dataclasses import dataclass
@@ -14,6 +16,7 @@ from numpy.typing import NDArray
 from workbench.analysis import causes
 from workbench.analysis.host_records import CALLS, OPERATOR, HostRecords
 from workbench.analysis.intervals import Spans, contains, union
+from workbench.analysis.launches import Launches
 from workbench.analysis.nesting import Rows, Times, distinct, innermost
 from workbench.analysis.steps import Steps
 from workbench.trace.table import Kind, Trace
@@ -50,11 +53,15 @@ class Backward:
 class Threads:
     """The deciding timelines of the threads of one trace, each made when first asked for."""
 
-    def __init__(self, trace: Trace, records: HostRecords, steps: Steps | None) -> None:
+    def __init__(
+        self, trace: Trace, records: HostRecords, launches: Launches, steps: Steps | None
+    ) -> None:
         self.records = records
         self._trace = trace
         self._backward = _backward_threads(trace, records, steps)
-        self._loop = steps.lane if steps is not None else None
+        self._loop = (
+            _launching_lane(trace, launches, self._backward) if steps is None else steps.lane
+        )
         self._plain: dict[int, Timeline] = {}
         self._deciding: dict[int, Timeline] = {}
 
@@ -182,6 +189,14 @@ def _replaced(own: Timeline, other: Timeline, where: Spans) -> Timeline:
         position=np.where(inside, other.position[its], own.position[mine]),
         range=np.where(inside, other.range[its], own.range[mine]),
     )
+
+
+def _launching_lane(trace: Trace, launches: Launches, backward: tuple[Backward, ...]) -> int | None:
+    """The thread that launches most, beside those that run backward for another one."""
+    calls = launches.launch[launches.launch >= 0]
+    count = np.bincount(trace.events.lane[calls], minlength=len(trace.lanes))
+    count[[pair.lane for pair in backward]] = 0
+    return int(count.argmax()) if count.any() else None
 
 
 def _filled(own: Timeline, other: Timeline) -> Timeline:

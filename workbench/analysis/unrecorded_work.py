@@ -19,7 +19,7 @@ from workbench.trace.table import Kind, Trace
 
 UNRECORDED_NS = 1_000_000
 """A wait that nothing recorded explains, when longer than this. In real traces the device takes
-launched work within 0.1 ms, and a call that spins returns within 0.3 ms after the device is done."""
+launched work within 0.1 ms, and a call that spins returns within 0.3 ms of the device's end."""
 
 Times = NDArray[np.int64]
 
