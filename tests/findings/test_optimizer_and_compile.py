@@ -37,12 +37,12 @@ def queued(loop: Loop, at: float) -> None:
 
 
 def test_an_update_a_parameter_is_told_with_the_bound_of_the_whole_step(tmp_path: Path) -> None:
-    """Of each 5 µs the device works 1: 99 gaps of 4 and a first of 3.5 µs, 399.5 of 1000 µs."""
+    """500 µs of host, but the device idles only 410: 400 between the updates, 10 behind them."""
     finding = fired(looped(updating, 1000).run(tmp_path), "WB205")
     assert finding.evidence["single_tensor_operators_per_step"] == 100
     assert finding.evidence["host_us_per_step"] == 500
     assert finding.evidence["device_us_per_step"] == pytest.approx(100)
-    assert finding.saving_ns_per_step_at_most == pytest.approx(399.5 * US)
+    assert finding.saving_ns_per_step_at_most == pytest.approx(410 * US)
     assert "torch.optim.SGD(..., fused=True (or foreach=True))" in finding.advice
 
 

@@ -6,17 +6,14 @@ number grows with the parameters.
 """
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.analysis.causes import CAUSE_CODE
-from workbench.analysis.idle import Idle
 from workbench.analysis.intervals import total, union
 from workbench.analysis.launches import Launches
-from workbench.analysis.steady import counted_ranges, inside, steady_numbers
+from workbench.analysis.steady import counted_ranges, inside
 from workbench.analysis.steps import Steps
 from workbench.trace.table import DEVICE_WORK, Kind, Trace
 
@@ -29,8 +26,6 @@ BATCHED = re.compile(
     r"_foreach_|_fused_|multi_tensor|^Torch-Compiled|^CompiledFunction|^triton_|^## Call Compiled"
 )
 """Operators that take all tensors at once."""
-LOST_TO = ("launch", "host_operators", "host_python", "host_other", "kernel_gap")
-"""Causes of idle time that fewer launches shorten."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,12 +46,10 @@ class OptimizerLaunches:
     """Operators that take many."""
     tensors: int
     """At least so many tensors a step are updated one by one."""
-    idle_ns: int | None
-    """Idle time of devices that its own launches end; ``None`` without a device."""
 
 
 def optimizer_launches(
-    trace: Trace, launches: Launches, steps: Steps | None, idle: Sequence[Idle]
+    trace: Trace, launches: Launches, steps: Steps | None
 ) -> OptimizerLaunches | None:
     """Measure the optimizer's steps; ``None`` when the trace marks none.
 
@@ -64,7 +57,6 @@ def optimizer_launches(
         trace: The event table.
         launches: The join of device work to its launching calls.
         steps: The steps of the loop, if the trace marks any.
-        idle: The idle time of every device, explained.
     """
     events = trace.events
     rows = _ranges(trace, steps)
@@ -89,7 +81,6 @@ def optimizer_launches(
         single=len(single),
         batched=int(_named(trace, operators, BATCHED).sum()),
         tensors=_tensors(events.name[single], len(rows)),
-        idle_ns=_idle_inside(trace, idle, steps, (start, end), lane) if has_device else None,
     )
 
 
@@ -118,25 +109,3 @@ def _tensors(names: NDArray[np.int32], steps: int) -> int:
     """Calls a step of the operator that is called most, twice for each tensor at least by some."""
     _, count = np.unique(names, return_counts=True)
     return int(count.max(initial=0)) // steps
-
-
-def _idle_inside(
-    trace: Trace,
-    idle: Sequence[Idle],
-    steps: Steps | None,
-    spans: tuple[NDArray[np.int64], NDArray[np.int64]],
-    lane: int,
-) -> int:
-    """Idle time whose next work one of the ranges launched, first uses left out."""
-    events, lost = trace.events, 0
-    codes = [CAUSE_CODE[cause] for cause in LOST_TO]
-    numbers = steady_numbers(steps)
-    for each in idle:
-        pieces = each.pieces
-        mine = np.isin(pieces.cause, codes) & (pieces.launch >= 0) & ~pieces.first_use
-        if numbers:
-            mine &= np.isin(pieces.step, numbers)
-        call = pieces.launch[mine]
-        here = inside(spans, events.ts[call]) & (events.lane[call] == lane)
-        lost += int((pieces.end - pieces.start)[mine][here].sum())
-    return lost

@@ -1,4 +1,4 @@
-"""WB209: the device waits for Python code outside the framework.
+"""WB209: the device waits for Python code outside the framework's operators.
 
 What: idle time during which the launching thread runs no operator of the framework: the loop's own
 Python, logging, metrics, conversions, or another library.
@@ -44,7 +44,7 @@ def _finding(facts: Facts, device: DeviceFacts, lost: LostTime) -> Finding:
     return Finding(
         code=CODE,
         title=f"The device idles {share_text(lost.share)} of {lost.whole} while the host runs "
-        f"code outside the framework{where}.",
+        f"code outside any operator{where}.",
         verdict="yes",
         severity=lost.severity(WARNING_SHARE, CRITICAL_SHARE),
         evidence={

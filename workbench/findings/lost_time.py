@@ -42,6 +42,8 @@ class LostTime:
     @property
     def whole(self) -> str:
         """What the share is of."""
+        if self.steps == 1:
+            return "the one step"
         return "each step" if self.steps else "the recording"
 
     def severity(self, warning: float, critical: float) -> Severity:

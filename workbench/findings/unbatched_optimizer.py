@@ -10,11 +10,13 @@ gain is far smaller than the optimizer's own speed-up; the bound here is of the 
 
 from workbench.analysis.optimizer_launches import OptimizerLaunches
 from workbench.findings.finding import DeviceFacts, Facts, Finding
-from workbench.findings.lost_time import LostTime, lost_time
+from workbench.findings.lost_time import LostTime, lost_time, worst_device
 from workbench.units import count_text, share_text, time_text
 
 CODE = "WB205"
 
+LOST_TO = ("launch", "host_operators", "host_python", "host_other")
+"""Causes of idle time that less work of the host shortens, wherever in the step it is saved."""
 LEAST_SINGLE = 50
 """Own choice: fewer operators a step are not worth batching."""
 BATCHED_SHARE = 0.2
@@ -42,10 +44,12 @@ def unbatched_optimizer(facts: Facts) -> Finding | None:
 
 
 def _on_device(facts: Facts, own: OptimizerLaunches) -> Finding | None:
-    if facts.voids("causes") or own.idle_ns is None:
+    """Its host time can end no more idle time than the device spends waiting for the host."""
+    found = worst_device(facts, LOST_TO)
+    if found is None:
         return None
-    device = max(facts.devices, key=lambda d: d.busy_ns)
-    lost = lost_time(facts, device, (), ns=own.idle_ns)
+    device, waiting = found
+    lost = lost_time(facts, device, LOST_TO, ns=min(own.host_ns, waiting.ns))
     if lost is None or lost.share <= NOTE_SHARE or not lost.steps:
         return None
     return _finding(facts, own, lost, device)
@@ -79,7 +83,9 @@ def _finding(
     single = own.single / own.steps
     host = time_text(own.host_ns / own.steps)
     work = "" if own.device_ns is None else f" for {time_text(own.device_ns / own.steps)} of device"
-    what = f"of {lost.whole} at most" if device else f"of {lost.whole}"
+    what = f"of {lost.whole}"
+    if device is not None:
+        what = f"{what} at most, since no more of it shows as idle time"
     return Finding(
         code=CODE,
         title=f"The optimizer ({own.name}) is not batched: {count_text(single)} operators on "

@@ -80,7 +80,7 @@ def _of_the_trace(rank: RankAnalysis) -> dict[str, Any]:
     found: dict[str, Any] = {
         "compilations": compilations(trace, steps),
         "shapes_seen": None if rank.voids("step_time") else shapes_seen(trace, steps),
-        "optimizer": optimizer_launches(trace, launches, steps, tuple(rank.idle.values())),
+        "optimizer": optimizer_launches(trace, launches, steps),
     }
     if rank.voids("devices"):
         return found
