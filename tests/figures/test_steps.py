@@ -104,7 +104,7 @@ def test_slower_has_its_own_shape():
 def test_cannot_tell_shows_what_it_cannot_exclude():
     figure = comparison([10 * MS] * 9, [10 * MS] * 9, _change("cannot_tell", 1.0, 0.96, 1.05))
     assert figure.layout.title.text == (
-        "≈ cannot tell: the time of a step of after may have changed by −4.0 % to +5.0 %"
+        "≈ cannot tell: a step of after takes between 4.0 % less and 5.0 % more time"
     )
 
 

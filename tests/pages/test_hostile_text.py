@@ -9,8 +9,14 @@ import pytest
 
 from tests.pages.hostile import NAMES, Page, shown
 from workbench.findings.finding import Finding
-from workbench.pages.charts import breakdown_chart, comparison_chart, kernels_chart
-from workbench.pages.comparison import comparison_html, comparison_text
+from workbench.pages.charts import (
+    breakdown_chart,
+    comparison_chart,
+    difference_chart,
+    kernels_chart,
+)
+from workbench.pages.comparison import ComparisonView, comparison_html, comparison_text
+from workbench.pages.difference import difference_table, narrow_table, renames
 from workbench.pages.findings import findings_html, findings_text
 from workbench.pages.run import run_html, run_text
 from workbench.pages.runs import runs_html, runs_text
@@ -79,10 +85,24 @@ def test_list_of_runs(name: str):
 
 
 def test_comparison(name: str):
-    differences = [SimpleNamespace(where=name, name=name, first=name, second=[name])]
-    rows = [(name, name, name)]
-    _check(comparison_html(name, (name, name), rows, differences), name, times=10)
-    comparison_text(name, rows, differences).encode()
+    difference: Any = SimpleNamespace(where=name, name=name, first=name, second=[name])
+    names = {"name": [name], "name_first": [f"old {name}"], "match": [name], "group": [name]}
+    frame = pd.DataFrame({key: pd.Series(value, dtype=object) for key, value in names.items()})
+    frame = frame.assign(change="faster", calls_first=1, calls_second=1, first_ns=9.0)
+    frame = frame.assign(second_ns=5.0, difference_ns=-4.0, low_ns=-5.0, high_ns=-3.0)
+    view = ComparisonView(
+        names=(name, name),
+        differences=[difference],
+        sentence=name,
+        rows=[(name, name, name)],
+        notes=[name],
+        tables=[difference_table(frame, "kernels", (name, name), "step")],
+        narrow=[narrow_table(frame, "kernels", (name, name), "step")],
+        remarks=renames(frame),
+    )
+    _check(comparison_html(view), name, times=12)
+    comparison_text(view).encode()
+    _check(difference_chart(frame, of="kernels", names_of=(name, name)).html(), name)
 
 
 def _figures(name: str) -> list[StaticFigure]:

@@ -1,6 +1,7 @@
 """``wb.compare``: a verdict only beyond the noise, and everything else in which Runs differ."""
 
 import random
+import re
 from pathlib import Path
 from typing import Any
 
@@ -59,8 +60,19 @@ def test_half_the_step_time_is_faster(tmp_path: Path) -> None:
     found = wb.compare(first, second)
     assert found.verdict == "faster"
     assert found.change.ratio == pytest.approx(0.5, rel=0.03)
-    assert found.sentence.startswith("▲ second is faster than first: −50 %")
+    assert re.match(
+        r"▲ second is faster than first: \d\d % \(\d\d–\d\d\) less time", found.sentence
+    )
     assert [(d.name, d.first, d.second) for d in found.differences] == [("workers", 0, 2)]
+
+
+def test_the_sentence_and_the_figure_write_one_interval_one_way(tmp_path: Path) -> None:
+    first = wb.open(measured(tmp_path, "a", step_ms=100, noise=0.03))
+    for name, step_ms in (("b", 50), ("c", 100.5)):
+        found = wb.compare(first, wb.open(measured(tmp_path, name, step_ms=step_ms, noise=0.03)))
+        interval = re.search(r"\d+ % \(.*?\) less|between .* less and .* more", found.sentence)
+        assert interval is not None
+        assert interval.group() in found.figure().title
 
 
 def test_the_same_program_twice_is_cannot_tell(tmp_path: Path) -> None:
@@ -71,11 +83,17 @@ def test_the_same_program_twice_is_cannot_tell(tmp_path: Path) -> None:
     assert "cannot tell" in repr(first.compare(second))
 
 
-def test_a_trace_alone_has_no_step_times_to_compare(tmp_path: Path) -> None:
+def test_a_trace_alone_has_no_real_step_times_but_is_compared(tmp_path: Path) -> None:
     trace = wb.open(gpu_trace().write(tmp_path / "t.json"))
     run = wb.open(measured(tmp_path, "run", step_ms=100))
-    with pytest.raises(RunError, match="profiled times are not real step times"):
-        wb.compare(run, trace)
+    found = wb.compare(run, trace)
+    assert found.verdict == "cannot_tell"
+    assert "t.json has no step times of record" in found.sentence
+    assert "Step times under the profiler" in found.sentence
+    document = found.to_json()
+    assert document["median_us"]["second"] is None
+    assert document["profiled"]["steps"]["second"] > 0
+    assert found.kernels is not None
 
 
 @pytest.mark.parametrize("other", [None, "runs/b", 5])

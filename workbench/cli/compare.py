@@ -1,4 +1,4 @@
-"""``workbench compare``: is the second Run faster?"""
+"""``workbench compare``: in what two Runs or traces differ, and which one is faster."""
 
 import json
 from pathlib import Path
@@ -8,11 +8,15 @@ import typer
 
 
 def compare(
-    first: Annotated[Path, typer.Argument(help="Folder of the first Run.")],
-    second: Annotated[Path, typer.Argument(help="Folder of the second Run.")],
+    first: Annotated[Path, typer.Argument(help="A Run folder, a trace, or a folder of ranks.")],
+    second: Annotated[Path, typer.Argument(help="The one to compare with it.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
-    """Compare the step times of two Runs: faster, slower, or cannot tell."""
+    """Compare two Runs or traces: what differs, faster or slower, and where it arose.
+
+    A verdict needs step times measured without the profiler (wb.profile, wb.capture); traces alone
+    are compared in everything else.
+    """
     from workbench.run.compare import compare as compare_runs
     from workbench.run.source import open_run
 

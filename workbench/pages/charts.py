@@ -10,12 +10,14 @@ from workbench.figures import names
 from workbench.figures.breakdown import breakdown
 from workbench.figures.collectives import collective_bandwidth
 from workbench.figures.comparison import ChangeLike, comparison
+from workbench.figures.difference import Of, difference_bars
 from workbench.figures.idle import idle_gaps
 from workbench.figures.input import input_waits
 from workbench.figures.kernels import kernel_times
 from workbench.figures.operators import operator_times
 from workbench.figures.ranks import rank_times
 from workbench.figures.steps import step_times
+from workbench.pages.difference import difference_table
 from workbench.pages.escape import visible
 from workbench.pages.frames import (
     Times,
@@ -154,6 +156,21 @@ def comparison_chart(
         rows=tuple((name, *row[1:]) for name, row in zip(names_of, sides, strict=True)),
     )
     return _chart(figure, table, "Two rows of points, a point a step.")
+
+
+def difference_chart(
+    frame: "pd.DataFrame | None",
+    *,
+    of: Of,
+    names_of: tuple[str, str],
+    per: str = "step",
+    **rest: Any,
+) -> StaticFigure:
+    """Where two runs differ, by category, family, kernel or operator."""
+    figure = difference_bars(frame, of=of, names_of=names_of, per=per, **rest)
+    table = None if frame is None else difference_table(frame, of, names_of, per)
+    alt = "A bar a row: to the left of the line what takes less time, to the right what takes more."
+    return _chart(figure, table, alt)
 
 
 def named(chart: StaticFigure, whose: str) -> StaticFigure:

@@ -1,30 +1,33 @@
-"""Compare two Runs by their step times of record, and say when nobody can tell."""
+"""Compare two Runs: the verdict on their step times, in what they differ, and where it arose."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from workbench.errors import RunError
+from workbench.figures.comparison import MARKS, interval_text
+from workbench.run.differs import Difference, differences
 from workbench.statistics.change import Change
-from workbench.units import share_text, time_text
+from workbench.units import count_text, share_text, time_text
 
 if TYPE_CHECKING:
+    import pandas as pd
+
+    from workbench.pages.comparison import ComparisonView
     from workbench.pages.static import StaticFigure
+    from workbench.run.profiled import ProfiledSteps
+    from workbench.run.rank import RankAnalysis
     from workbench.run.run import Run
+    from workbench.run.where import Where
 
 SCHEMA = "workbench.compare/1"
+LONGEST_NAME = 32
+FigureName = Literal["steps", "breakdown", "families", "kernels", "operators"]
 
-
-@dataclass(frozen=True, kw_only=True)
-class Difference:
-    """One thing besides the step time in which two Runs differ."""
-
-    where: str
-    name: str
-    first: Any
-    second: Any
+__all__ = ["Comparison", "Difference", "compare"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +35,9 @@ class Comparison:
     """The verdict on two Runs; ``change.ratio`` is the second's time over the first's.
 
     Where the steps hold different numbers of samples, the times compared are those of a sample:
-    a larger batch takes longer and is not slower for it.
+    a larger batch takes longer and is not slower for it. The verdict rests on step times without
+    the profiler; traces alone get none. The tables ``breakdown``, ``families``, ``kernels`` and
+    ``operators`` say where the difference arose, under the profiler.
     """
 
     first: str
@@ -42,125 +47,261 @@ class Comparison:
     first_ns: tuple[float, ...]
     """What was compared: times of a step, or of a sample, in nanoseconds."""
     second_ns: tuple[float, ...]
-    differences: tuple[Difference, ...]
+    runs: tuple[Run, Run] = field(repr=False, compare=False)
 
     @property
     def verdict(self) -> str:
         """``faster`` or ``slower`` for the second Run, or ``cannot_tell``."""
         return self.change.verdict
 
+    @property
+    def called(self) -> tuple[str, str]:
+        """The names as sentences use them: long ones, of files, would hide what is said."""
+        if max(len(self.first), len(self.second)) > LONGEST_NAME:
+            return "the first", "the second"
+        return self.first, self.second
+
+    @cached_property
+    def differences(self) -> tuple[Difference, ...]:
+        """Everything recorded in which the two differ besides their times."""
+        return differences(*self.runs)
+
+    @cached_property
+    def profiled(self) -> ProfiledSteps | None:
+        """Step times under the profiler, which are not real ones; ``None`` without steps."""
+        from workbench.run.profiled import profiled_steps
+
+        return profiled_steps(*self.runs, per=self._samples)
+
+    @cached_property
+    def where(self) -> tuple[Where, ...]:
+        """The tables, rank by rank for the ranks that both have."""
+        from workbench.run.where import where
+
+        made = []
+        for one, other in self._pairs[0]:
+            made.append(where(one, other, names=self.called, samples=self._samples))
+            for run, rank in zip(self.runs, (one, other), strict=True):
+                if run.job is not None:
+                    run.job.rest(rank)
+        return tuple(made)
+
+    @property
+    def breakdown(self) -> pd.DataFrame | None:
+        """Time moved between the parts of a step; they sum to the step on both sides."""
+        return self._table(lambda found: found.breakdown)
+
+    @property
+    def families(self) -> pd.DataFrame | None:
+        """Kernels summed by family, which compares across makers of devices."""
+        return self._table(lambda found: found.families)
+
+    @property
+    def kernels(self) -> pd.DataFrame | None:
+        """Kernels added, removed, renamed, faster and slower, the largest difference first."""
+        return self._table(lambda found: found.kernels)
+
+    @property
+    def operators(self) -> pd.DataFrame | None:
+        """Framework operators, the largest difference first."""
+        return self._table(lambda found: found.operators)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What limits the tables, and why one of them is ``None``."""
+        found = self.where[0]
+        return (*self._pairs[1], *found.notes, *dict.fromkeys(found.reasons.values()))
+
     def to_json(self) -> dict[str, Any]:
         """The document of ``workbench compare --json``."""
-        change = self.change
-        return {
-            "schema": SCHEMA,
-            "first": self.first,
-            "second": self.second,
-            "verdict": change.verdict,
-            "reason": change.reason,
-            "ratio": change.ratio,
-            "low": change.low,
-            "high": change.high,
-            "noise_floor": change.noise_floor,
-            "smallest_effect": change.smallest_effect,
-            "per": self.per,
-            "median_us": {
-                "first": _median_us(self.first_ns),
-                "second": _median_us(self.second_ns),
-            },
-            "steps": {"first": len(self.first_ns), "second": len(self.second_ns)},
-            "differences": [
-                {"where": d.where, "name": d.name, "first": d.first, "second": d.second}
-                for d in self.differences
-            ],
-        }
+        from workbench.run.compare_json import comparison_document
+
+        return {"schema": SCHEMA, **comparison_document(self)}
 
     @property
     def sentence(self) -> str:
         """The verdict in one sentence, with its interval."""
         change = self.change
         if change.ratio is None or change.low is None or change.high is None:
-            return f"≈ cannot tell: {change.reason}" if change.reason else "≈ cannot tell."
+            said = f"≈ cannot tell: {change.reason}" if change.reason else "≈ cannot tell."
+            under = None if self.first_ns and self.second_ns else self.profiled
+            return said if under is None else f"{said} {under.sentence(*self.called)}"
+        mark, took = MARKS[change.verdict], interval_text(change.ratio, change.low, change.high)
+        a, b = self.called
         if change.verdict == "cannot_tell":
-            return (
-                f"≈ cannot tell: a {self.per} of {self.second} takes {share_text(change.ratio)} of "
-                f"the time of one of {self.first} "
-                f"({share_text(change.low)}–{share_text(change.high)})" + _floor(change)
-            )
-        mark = "▲" if change.verdict == "faster" else "▼"
-        return (
-            f"{mark} {self.second} is {change.verdict} than {self.first}: "
-            f"{_amount(change)} time a {self.per}" + _floor(change)
-        )
+            said = f"{mark} cannot tell: a {self.per} of {b} takes {took} time than one of {a}"
+        else:
+            said = f"{mark} {b} is {change.verdict} than {a}: {took} time a {self.per}"
+        return said + _floor(change)
 
-    def figure(self) -> StaticFigure:
-        """The step times of both Runs, and the verdict."""
-        from workbench.pages.charts import comparison_chart
+    def figure(self, name: FigureName = "steps") -> StaticFigure:
+        """A chart: steps (both Runs and the verdict), breakdown, families, kernels, operators."""
+        from workbench.run.compare_view import comparison_figure
 
-        return comparison_chart(
-            self.first_ns,
-            self.second_ns,
-            self.change,
-            names_of=(self.first, self.second),
-            per=self.per,
-        )
-
-    def __repr__(self) -> str:
-        from workbench.pages.comparison import comparison_text
-
-        names = (self.first, self.second)
-        return comparison_text(self.sentence, self.rows(), self.differences, names)
+        return comparison_figure(self, name)
 
     def rows(self) -> list[tuple[str, str, str]]:
         """Label and both values, as text, of what was compared."""
         a, b = self.first_ns, self.second_ns
-        return [
-            (f"median {self.per}", time_text(_median_ns(a)), time_text(_median_ns(b))),
-            ("steps measured", str(len(a)), str(len(b))),
-        ]
+        rows = []
+        if a or b:
+            medians = time_text(_median_ns(a)), time_text(_median_ns(b))
+            rows += [(f"median {self.per}", *medians), ("steps measured", str(len(a)), str(len(b)))]
+        under = self.profiled
+        if under is not None:
+            text = [time_text(sum(side) / len(side)) for side in (under.first_ns, under.second_ns)]
+            rows.append((f"{self.per} under the profiler", text[0], text[1]))
+        return rows
+
+    def __repr__(self) -> str:
+        from workbench.pages.comparison import comparison_text
+
+        return comparison_text(self._view())
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         from workbench.pages.comparison import comparison_html
 
-        page = comparison_html(
-            self.sentence, (self.first, self.second), self.rows(), self.differences
-        )
-        return {"text/html": page, "text/plain": repr(self)}
+        return {"text/html": comparison_html(self._view()), "text/plain": repr(self)}
+
+    def _view(self) -> ComparisonView:
+        from workbench.run.compare_view import comparison_view
+
+        return comparison_view(self)
+
+    @property
+    def charts(self) -> tuple[FigureName, ...]:
+        """The charts worth showing of these two, the most telling first."""
+        found = self.where[0]
+        names: list[FigureName] = ["steps"] if self.first_ns and self.second_ns else []
+        if found.breakdown is not None:
+            names.append("breakdown")
+        if found.kernels is not None:
+            names.append("families" if found.across_vendors else "kernels")
+        elif found.operators is not None:
+            names.append("operators")
+        return tuple(names)
+
+    @property
+    def _samples(self) -> tuple[float, float] | None:
+        return _samples(*self.runs)
+
+    @property
+    def rank_pairs(self) -> tuple[tuple[RankAnalysis, RankAnalysis], ...]:
+        """The ranks that are compared with each other."""
+        return self._pairs[0]
+
+    @cached_property
+    def _pairs(self) -> tuple[tuple[tuple[RankAnalysis, RankAnalysis], ...], tuple[str, ...]]:
+        return _pair_ranks(self.runs, self.called)
+
+    def _table(self, ask: Callable[[Where], pd.DataFrame | None]) -> pd.DataFrame | None:
+        """The tables of all pairs of ranks as one, with a column for the rank where several."""
+        import pandas as pd
+
+        found = [(pair, ask(each)) for pair, each in zip(self._pairs[0], self.where, strict=True)]
+        tables = [(pair, table) for pair, table in found if table is not None]
+        if not tables:
+            return None
+        if len(self._pairs[0]) == 1:
+            return tables[0][1]
+        whole = pd.concat([table for _, table in tables], ignore_index=True)
+        whose = [pair[0].rank for pair, table in tables for _ in range(len(table))]
+        whole.insert(0, "rank", pd.Series(whose, dtype="Int64"))
+        return whole
 
 
 def compare(first: Run, second: Run) -> Comparison:
-    """Compare step times of record; both Runs must have been measured without the profiler."""
-    from workbench.run.facts import steady_blocks
-    from workbench.run.run import Run
-    from workbench.statistics.change import compare_steps
+    """Compare two Runs, two traces, or one with the other.
 
-    blocks: list[list[list[float]]] = []
+    The verdict needs step times measured without the profiler on both sides; where a side is a
+    trace alone, everything else is compared and the verdict is ``cannot_tell``.
+    """
+    from workbench.run.run import Run
+
     for run in (first, second):
         if not isinstance(run, Run):
             raise RunError(
                 f"wb.compare needs two Runs, not a {type(run).__name__}: "
                 "wb.compare(wb.open(folder), wb.open(folder2))."
             )
-        timings = None if run.record is None else run.record.timings
-        if timings is None or not timings.step_ns:
-            raise RunError(
-                f"{run.name!r} has no step times measured without the profiler, so it cannot be "
-                "compared: profiled times are not real step times. Record it with wb.profile."
-            )
-        blocks.append([[float(ns) for ns in block] for block in steady_blocks(timings)])
     samples = _samples(first, second)
+    names = _names(first, second)
+    times = [_blocks(run) for run in (first, second)]
     if samples is not None:
-        blocks = [_per_sample(side, n) for side, n in zip(blocks, samples, strict=True)]
-    sides = [tuple(ns for block in side for ns in block) for side in blocks]
+        times = [_per_sample(side, n) for side, n in zip(times, samples, strict=True)]
+    called = names if max(map(len, names)) <= LONGEST_NAME else ("the first", "the second")
+    sides = [tuple(ns for block in side for ns in block) for side in times]
     return Comparison(
-        first=first.name,
-        second=second.name,
-        change=compare_steps(*blocks),
+        first=names[0],
+        second=names[1],
+        change=_change(times, called),
         per="step" if samples is None else "sample",
         first_ns=sides[0],
         second_ns=sides[1],
-        differences=differences(first, second),
+        runs=(first, second),
     )
+
+
+def _names(first: Run, second: Run) -> tuple[str, str]:
+    """What the two are called; told apart by their folders where the names are the same."""
+    if first.name != second.name:
+        return first.name, second.name
+    folders = [run.traces[0].parent.name if run.traces else "" for run in (first, second)]
+    if folders[0] != folders[1]:
+        return f"{folders[0]}/{first.name}", f"{folders[1]}/{second.name}"
+    return f"{first.name} (first)", f"{second.name} (second)"
+
+
+def _blocks(run: Run) -> list[list[float]]:
+    """Blocks of step times of record; none for a trace alone."""
+    from workbench.run.facts import steady_blocks
+
+    timings = None if run.record is None else run.record.timings
+    if timings is None or not timings.step_ns:
+        return []
+    return [[float(ns) for ns in block] for block in steady_blocks(timings)]
+
+
+def _change(blocks: list[list[list[float]]], names: tuple[str, str]) -> Change:
+    from workbench.statistics.change import compare_steps
+
+    lacking = [name for name, side in zip(names, blocks, strict=True) if not side]
+    if not lacking:
+        return compare_steps(*blocks)
+    counts = [sum(map(len, side)) for side in blocks]
+    whom = "both traces" if len(lacking) > 1 else lacking[0]
+    have = "have" if len(lacking) > 1 else "has"
+    return Change(
+        verdict="cannot_tell",
+        ratio=None,
+        n_a=counts[0],
+        n_b=counts[1],
+        reason=f"{whom} {have} no step times of record; only wb.profile measures them.",
+    )
+
+
+def _pair_ranks(
+    runs: tuple[Run, Run], names: tuple[str, str]
+) -> tuple[tuple[tuple[RankAnalysis, RankAnalysis], ...], tuple[str, ...]]:
+    """The ranks that both Runs have, and what is said about the others."""
+    first, second = (run.ranks for run in runs)
+    if len(first) == len(second) == 1:
+        return ((first[0], second[0]),), ()
+    by_number = {rank.rank: rank for rank in second if rank.rank is not None}
+    pairs = [(one, by_number[one.rank]) for one in first if one.rank in by_number]
+    if not pairs:
+        return ((first[0], second[0]),), (
+            f"{names[0]} and {names[1]} have no rank in common: the first of each is compared.",
+        )
+    told = [
+        f"{count_text(len(pairs))} ranks are compared with their like; "
+        f"what is shown is of rank {pairs[0][0].rank}, the tables hold all."
+    ]
+    for name, ranks in zip(names, (first, second), strict=True):
+        alone = len(ranks) - len(pairs)
+        if alone:
+            told.append(f"{name} has {count_text(alone)} more that the other does not have.")
+    return tuple(pairs), tuple(told)
 
 
 def _samples(first: Run, second: Run) -> tuple[float, float] | None:
@@ -174,38 +315,6 @@ def _per_sample(blocks: list[list[float]], samples: float) -> list[list[float]]:
     return [[ns / samples for ns in block] for block in blocks]
 
 
-def differences(first: Run, second: Run) -> tuple[Difference, ...]:
-    """Everything recorded in which two Runs differ, besides their times."""
-    found: list[Difference] = []
-    if first.record is None or second.record is None:
-        return ()
-    for where in ("settings", "effective", "environment", "seeds", "record"):
-        found += _differ(where, getattr(first.record, where), getattr(second.record, where))
-    if first.record.samples_per_step != second.record.samples_per_step:
-        a, b = first.record.samples_per_step, second.record.samples_per_step
-        found.append(Difference(where="work", name="samples_per_step", first=a, second=b))
-    return tuple(found)
-
-
-def _differ(where: str, a: Mapping[str, Any], b: Mapping[str, Any]) -> list[Difference]:
-    names = dict.fromkeys([*a, *b])
-    return [
-        Difference(where=where, name=name, first=a.get(name), second=b.get(name))
-        for name in names
-        if a.get(name) != b.get(name)
-    ]
-
-
-def _amount(change: Change) -> str:
-    assert change.ratio is not None
-    assert change.low is not None
-    assert change.high is not None
-    ends = sorted((abs(1 - change.low), abs(1 - change.high)))
-    low, high = (share_text(e).removesuffix(" %") for e in ends)
-    sign = "−" if change.ratio < 1 else "+"
-    return f"{sign}{share_text(abs(1 - change.ratio))} ({low}–{high})"
-
-
 def _floor(change: Change) -> str:
     if change.noise_floor is None:
         return "."
@@ -216,8 +325,3 @@ def _median_ns(values: tuple[float, ...]) -> float | None:
     import statistics
 
     return float(statistics.median(values)) if values else None
-
-
-def _median_us(values: tuple[float, ...]) -> float | None:
-    median = _median_ns(values)
-    return None if median is None else median / 1000

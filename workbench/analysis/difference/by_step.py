@@ -1,7 +1,7 @@
 """What ran on one side of a comparison: calls and time by name, a column a step."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,14 @@ class ByStep:
     def steps(self) -> int:
         """How many steps the columns are."""
         return int(self.ns.shape[1])
+
+    def summed(self) -> "ByStep":
+        """The same with all steps as one column."""
+        return replace(
+            self,
+            calls=self.calls.sum(axis=1, keepdims=True),
+            ns=self.ns.sum(axis=1, keepdims=True),
+        )
 
     def grouped(self) -> "ByStep":
         """The same summed by group, such as kernels by family."""

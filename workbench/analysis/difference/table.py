@@ -60,10 +60,10 @@ def difference_table(
     beyond[both] = _compared(times, rounding, both).beyond
     table = pd.DataFrame(
         {
-            "name": _names(pairs, b, a),
-            "name_first": [None if p.first < 0 else a.names[p.first] for p in pairs],
+            "name": pd.Series(_names(pairs, b, a), dtype=object),
+            "name_first": pd.Series(_first_names(pairs, a), dtype=object),
             "match": pd.Series([pair.reason for pair in pairs], dtype=object),
-            "group": _groups(pairs, b, a),
+            "group": pd.Series(_groups(pairs, b, a), dtype=object),
             "change": _changes(first, second, spread, beyond & certain, certain=certain),
             "calls_first": _mean(a.calls, first),
             "calls_second": _mean(b.calls, second),
@@ -76,9 +76,9 @@ def difference_table(
             "high_ns": spread.difference + spread.margin,
         },
         columns=list(COLUMNS),
-    ).astype({"name": object, "name_first": object, "group": object, "change": object})
+    )
     size = table["difference_ns"].abs()
-    order = np.lexsort((table["name"].astype(str), -table["second_ns"], -size))
+    order = np.lexsort((-table["second_ns"], -size))
     return table.iloc[order].reset_index(drop=True)
 
 
@@ -119,6 +119,10 @@ def _rounding(side: ByStep, rows: NDArray[np.int64], per: float) -> NDArray[np.f
 
 def _names(pairs: Sequence[Pair], b: ByStep, a: ByStep) -> list[str]:
     return [b.names[p.second] if p.second >= 0 else a.names[p.first] for p in pairs]
+
+
+def _first_names(pairs: Sequence[Pair], a: ByStep) -> list[str | None]:
+    return [a.names[pair.first] if pair.first >= 0 else None for pair in pairs]
 
 
 def _groups(pairs: Sequence[Pair], b: ByStep, a: ByStep) -> list[str]:
