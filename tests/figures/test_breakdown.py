@@ -96,6 +96,20 @@ def test_times_are_per_step_and_the_axis_says_so():
     assert "input  <b>39 %</b>  3.90 ms" in _labels(figure)
 
 
+@pytest.mark.parametrize(
+    ("steps", "of_steps", "said"),
+    [
+        (None, None, "window of 100 ms"),
+        (4, 6, "mean of 4 of 6 steps, 25.0 ms"),
+        (1, None, "one step of 100 ms"),
+        (1, 2, "1 of 2 steps of 100 ms"),
+    ],
+)
+def test_the_subtitle_says_what_is_broken_down(steps: int | None, of_steps: int | None, said: str):
+    figure = breakdown(DEVICE, total_ns=100 * MS, device_label="A", steps=steps, of_steps=of_steps)
+    assert figure.layout.title.subtitle.text.startswith(f"{said}, under the profiler")
+
+
 def test_several_small_causes_share_a_row():
     labels = _labels(breakdown(DEVICE, total_ns=100 * MS, device_label="GPU 0"))
     assert any(label.startswith("2 smaller causes") for label in labels)
@@ -145,4 +159,4 @@ def test_void_numbers_carry_no_verdict(doubt, title: str):  # noqa: ANN001
 
 def test_times_of_a_trace_are_called_profiled():
     figure = breakdown(CPU, total_ns=100 * MS, device_label="CPU", steps=10)
-    assert "100 ms under the profiler" in figure.layout.title.subtitle.text
+    assert "mean of 10 steps, 10.0 ms, under the profiler" in figure.layout.title.subtitle.text

@@ -49,7 +49,7 @@ def test_order_is_verdict_findings_parts_details_method(show):  # noqa: ANN001
     told = [
         "mostly waiting",
         "finding 0",
-        "GPU 0: window of 100 ms, 10 steps, under the profiler",
+        "GPU 0: mean of 10 steps, 10.0 ms, under the profiler",
         "gemm",
         "batch size assumed",
     ]

@@ -1,4 +1,4 @@
-"""Where a step goes: every part of the window, adding up to the whole."""
+"""Where a step goes: every part of it, adding up to the whole."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal, NamedTuple
@@ -68,6 +68,7 @@ def breakdown(
     total_ns: int,
     device_label: str,
     steps: int | None = None,
+    of_steps: int | None = None,
     doubt: Doubt | None = None,
     reason: str = "the trace holds no window to break down; record at least two whole steps.",
 ) -> "go.Figure":
@@ -75,9 +76,10 @@ def breakdown(
 
     Args:
         parts_ns: Nanoseconds by category (``metrics.md``, Breakdown); ``None`` = not measured.
-        total_ns: Length of the window; the parts sum to it.
+        total_ns: Length of the steps together, or of the window; the parts sum to it.
         device_label: "GPU 0 (A100)", or "CPU" when the parts are those of the loop's thread.
-        steps: Steps in the window; given, times are shown per step.
+        steps: How many steps these are; given, times are shown per step.
+        of_steps: Complete steps of the recording, where some are left out.
         doubt: What the trace cannot be trusted for: the title then claims nothing about it.
         reason: Said when there is nothing to draw.
 
@@ -104,7 +106,7 @@ def breakdown(
         names.plain(
             headline(measured, total_ns, device_label, "step" if steps else "window", doubt)
         ),
-        names.plain(_subtitle(total_ns, steps, missing)),
+        names.plain(_subtitle(whole_text(total_ns, steps, of_steps), missing)),
         height=132 + 24 * (len(parts) + 1),
         xaxis={
             "title": {"text": f"{'mean time per step' if steps else 'time'} ({scale.unit})"},
@@ -190,10 +192,20 @@ def _host_headline(measured: Mapping[str, int], total_ns: int, whole: str) -> st
     return text + "".join(f", {share} to {what}" for share, what in second)
 
 
-def _subtitle(total_ns: int, steps: int | None, missing: list[str]) -> str:
-    text = f"window of {time_text(total_ns)} under the profiler"
-    if steps:
-        text += f" · {count_text(steps)} step{'s' if steps > 1 else ''}"
+def whole_text(total_ns: int, steps: int | None, of_steps: int | None = None) -> str:
+    """What the parts are parts of: the mean of some steps, or a window."""
+    if not steps:
+        return f"window of {time_text(total_ns)}"
+    counted = count_text(steps)
+    if of_steps is not None and of_steps > steps:
+        counted += f" of {count_text(of_steps)}"
+    if steps == 1:
+        return f"{'one step' if counted == '1' else counted + ' steps'} of {time_text(total_ns)}"
+    return f"mean of {counted} steps, {time_text(total_ns / steps)}"
+
+
+def _subtitle(whole: str, missing: list[str]) -> str:
+    text = f"{whole}, under the profiler"
     if missing:
         text += f" · {NOT_MEASURED}: {', '.join(missing)}"
     return text
@@ -257,7 +269,7 @@ def _hover(part: Part, total_ns: int, per: int) -> str:
     lines = [f"<b>{names.plain(part.label)}</b>", f"{share_text(part.ns / total_ns)} of the whole"]
     if per > 1:
         lines.append(f"{exact(part.ns / per)} per step")
-    lines.append(f"{exact(part.ns)} in the window")
+    lines.append(f"{exact(part.ns)} {'together' if per > 1 else 'in all'}")
     return "<br>".join(lines)
 
 

@@ -22,6 +22,7 @@ def input_waits(
     input_ns: Sequence[float] | NDArray[np.int64] | None,
     *,
     warmup: int = 0,
+    numbers: Sequence[int] | None = None,
     measured: str = "without the profiler",
     reason: str = "no wait for the data loader was recorded; let cap.watch or wb.profile see it.",
 ) -> "go.Figure":
@@ -31,6 +32,7 @@ def input_waits(
         step_ns: Nanoseconds, a value a step.
         input_ns: Of it waiting for the next batch.
         warmup: Leading steps that the change test counts as warm-up: left out.
+        numbers: The number of each step, warm-up included; counted from 0 when not given.
         measured: How the times were taken, for the subtitle.
         reason: Said when there is nothing to draw.
     """
@@ -38,6 +40,7 @@ def input_waits(
     waits = np.asarray([] if input_ns is None else input_ns, dtype=np.float64)
     if len(steps) != len(waits):
         return not_measured("Waiting for data", reason)
+    counted = (range(len(steps)) if numbers is None else numbers)[warmup:]
     steps, waits = steps[warmup:], waits[warmup:]
     if not len(steps) or steps.sum() <= 0:
         return not_measured("Waiting for data", reason)
@@ -58,7 +61,7 @@ def input_waits(
         yaxis={"title": {"text": f"time ({scale.unit})"}, "rangemode": "tozero"},
         margin={"l": 6, "r": 104, "t": 72, "b": 48},
     )
-    at, wait, rest, said = _bars(steps, waits, size, scale, first_step=warmup)
+    at, wait, rest, said = _bars(steps, waits, size, scale, numbers=counted)
     for name, values, colour in (
         ("wait for data", wait, palette.category("input").colour),
         ("rest of the step", rest, "#949494"),
@@ -90,14 +93,14 @@ def _bars(
     size: int,
     scale: Scale,
     *,
-    first_step: int,
+    numbers: Sequence[int],
 ) -> tuple[list[float], list[float], list[float], list[str]]:
     at, wait, rest, said = [], [], [], []
     for first in range(0, len(steps), size):
         step = float(steps[first : first + size].mean())
         waited = float(waits[first : first + size].mean())
         last = min(first + size, len(steps)) - 1
-        shown, shown_last = first_step + first, first_step + last
+        shown, shown_last = numbers[first], numbers[last]
         at.append((shown + shown_last) / 2)
         wait.append(waited / scale.size)
         rest.append(max(0.0, step - waited) / scale.size)

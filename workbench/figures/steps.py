@@ -25,6 +25,7 @@ def step_times(
     *,
     warmup: int = 0,
     input_ns: Sequence[float] | NDArray[np.int64] | None = None,
+    numbers: Sequence[int] | None = None,
     measured: str = "without the profiler",
     reason: str = "no step time was recorded; profile the loop, or mark its steps.",
 ) -> "go.Figure":
@@ -34,6 +35,7 @@ def step_times(
         step_ns: Nanoseconds, a value a step.
         warmup: Leading steps that the change test counts as warm-up: shown, not counted.
         input_ns: Waiting for data inside each step, for the tooltip.
+        numbers: The number of each step; counted from 0 when not given.
         measured: How the times were taken, for the subtitle.
         reason: Said when there is nothing to draw.
     """
@@ -68,7 +70,7 @@ def step_times(
         bargap=0.05,
         margin={"l": 6, "r": 128, "t": 72, "b": 48},
     )
-    drawn.add_scatter(**_series(times, warmup, waits, scale, top=high))
+    drawn.add_scatter(**_series(times, warmup, waits, scale, top=high, numbers=numbers))
     drawn.add_bar(**_distribution(steady, scale))
     _mark(drawn, steady, scale)
     return drawn
@@ -118,7 +120,9 @@ def _series(
     scale: Scale,
     *,
     top: float,
+    numbers: Sequence[int] | None,
 ) -> dict[str, Any]:
+    number = range(len(times)) if numbers is None else numbers
     size = bucket_size(len(times))
     buckets = [slice(at, at + size) for at in range(0, len(times), size)]
     said, colours, symbols, heights = [], [], [], []
@@ -131,13 +135,14 @@ def _series(
         warm = bucket.start < warmup
         colours.append("#949494" if warm else palette.category("compute").colour)
         last = bucket.start + len(inside) - 1
-        which = f"step {bucket.start}" if size == 1 else f"steps {bucket.start} to {last}"
+        first = number[bucket.start]
+        which = f"step {first}" if size == 1 else f"steps {first} to {number[last]}"
         lines = [f"<b>{which}</b>{' (warm-up)' if warm else ''}", exact(median)]
         if waits is not None and len(waits) == len(times):
             lines.append(f"of it waiting for data: {exact(float(np.median(waits[bucket])))}")
         said.append("<br>".join(lines))
     return {
-        "x": [bucket.start for bucket in buckets],
+        "x": [number[bucket.start] for bucket in buckets],
         "y": heights,
         "mode": "markers",
         "marker": {"color": colours, "symbol": symbols, "size": 7},

@@ -50,6 +50,7 @@ def breakdown_chart(parts: Breakdown | None, **rest: Any) -> StaticFigure:
         total_ns=parts.total_ns,
         device_label=parts.label,
         steps=parts.steps,
+        of_steps=parts.of_steps,
         doubt=parts.doubt,
         **rest,
     )
@@ -131,7 +132,7 @@ def waits_chart(
     """Waiting for data against whole steps."""
     table = None
     if step_ns is not None and input_ns is not None and len(step_ns) == len(input_ns):
-        table = waits_table(step_ns, input_ns, warmup=warmup)
+        table = waits_table(step_ns, input_ns, warmup=warmup, numbers=rest.get("numbers"))
     return _chart(input_waits(step_ns, input_ns, warmup=warmup, **rest), table, _WAITS)
 
 

@@ -102,15 +102,20 @@ def steps_table(
     return Table(caption=caption, columns=columns, rows=tuple(rows))
 
 
-def waits_table(step_ns: Times, input_ns: Times, *, warmup: int = 0, limit: int = LIMIT) -> Table:
+def waits_table(
+    step_ns: Times,
+    input_ns: Times,
+    *,
+    warmup: int = 0,
+    numbers: Sequence[int] | None = None,
+    limit: int = LIMIT,
+) -> Table:
     """The first steps after warm-up with their wait for data."""
-    pairs = list(zip(step_ns, input_ns, strict=True))[warmup:]
-    rows = tuple(
-        (step, wait, ns, wait / ns if ns else None)
-        for step, (ns, wait) in enumerate(pairs, start=warmup)
-    )
+    counted = range(len(step_ns)) if numbers is None else numbers
+    pairs = list(zip(counted, step_ns, input_ns, strict=True))[warmup:]
+    rows = tuple((str(step), wait, ns, wait / ns if ns else None) for step, ns, wait in pairs)
     columns = (
-        Column(name="step", kind="count"),
+        Column(name="step", kind="value"),
         Column(name="wait for data", kind="time"),
         Column(name="step time", kind="time"),
         Column(name="share", kind="share"),
@@ -136,7 +141,7 @@ def idle_table(by_cause: Mapping[str, int | None], window_ns: int) -> Table:
 
 def _statistics(values: NDArray[np.float64]) -> tuple[object, ...]:
     if not len(values):
-        return (0, None, None, None, None, None)
+        return (0, *["needs 2 steps"] * 5)
     enough = len(values) >= P95_NEEDS
     p95 = float(np.percentile(values, 95)) if enough else f"needs {P95_NEEDS} steps"
     low, high = float(values.min()), float(values.max())

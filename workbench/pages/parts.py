@@ -1,11 +1,11 @@
 """Where a step goes, as words and bars that need no JavaScript."""
 
-from workbench.figures.breakdown import is_host, ordered
+from workbench.figures.breakdown import is_host, ordered, whole_text
 from workbench.figures.palette import category
 from workbench.pages.escape import escape, visible
 from workbench.pages.table import Column, Table
 from workbench.pages.view import Breakdown
-from workbench.units import NOT_MEASURED, count_text, share_text, time_text
+from workbench.units import NOT_MEASURED, share_text, time_text
 
 _BAR = 24
 _DOUBTS = {
@@ -81,15 +81,13 @@ def parts_table(breakdown: Breakdown) -> Table:
         Column(name="part"),
         Column(name="share of the step" if breakdown.steps else "share", kind="share"),
         Column(name="time per step" if breakdown.steps else "time", kind="time"),
-        Column(name="in the window, ns", kind="count"),
+        Column(name="together, ns" if breakdown.steps else "ns", kind="count"),
     )
     return Table(caption=_caption(breakdown), columns=columns, rows=rows)
 
 
 def _caption(breakdown: Breakdown) -> str:
-    whole = f"window of {time_text(breakdown.total_ns)}"
-    if breakdown.steps:
-        whole += f", {count_text(breakdown.steps)} step{'s' * (breakdown.steps != 1)}"
+    whole = whole_text(breakdown.total_ns, breakdown.steps, breakdown.of_steps)
     return f"{breakdown.label}: {whole}, under the profiler"
 
 

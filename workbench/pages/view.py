@@ -10,7 +10,7 @@ from workbench.pages.table import Table
 
 @dataclass(frozen=True, kw_only=True)
 class Breakdown:
-    """Where the window of one device, or of the loop's thread, goes."""
+    """Where a step, or else the window, of one device or of the loop's thread goes."""
 
     label: str
     """Such as "GPU 0 (NVIDIA A100)" or "CPU"."""
@@ -18,7 +18,9 @@ class Breakdown:
     """Nanoseconds by category; they sum to ``total_ns``; ``None`` = not measured."""
     total_ns: int
     steps: int | None = None
-    """Steps in the window; times are then shown per step."""
+    """How many steps these are together; times are then shown per step. ``None``: a window."""
+    of_steps: int | None = None
+    """Complete steps of the recording, where more than these: the first one and warm-up."""
     doubt: Doubt | None = None
     """What a failed check of the trace leaves open."""
 

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from workbench.run.run import Run
 
 
+TOO_FEW = "one complete step has no time from completion to completion; record at least two."
+
+
 def chart(run: Run, name: str, rank: RankAnalysis, device: int | None) -> StaticFigure:
     """The chart of that name; an unknown name or device lists the known ones."""
     if name == "ranks":
@@ -62,10 +65,15 @@ def _steps(run: Run, rank: RankAnalysis) -> StaticFigure:
             timings.step_ns, warmup=timings.warmup, input_ns=timings.input_ns or None
         )
     steps = rank.steps
-    if steps is None or not len(steps.time_ns):
+    if steps is None:
         return steps_chart(None)
+    if not len(steps.time_ns):
+        return steps_chart(None, reason=TOO_FEW)
     return steps_chart(
-        [int(ns) for ns in steps.time_ns], warmup=steps.warmup, measured="under the profiler"
+        [int(ns) for ns in steps.time_ns],
+        warmup=steps.warmup,
+        numbers=steps.numbers[len(steps) - len(steps.time_ns) :],
+        measured="under the profiler",
     )
 
 
@@ -142,6 +150,7 @@ def _traced_waits(rank: RankAnalysis) -> StaticFigure:
     return waits_chart(
         [int(ns) for ns in steps.host_ns],
         [int(ns) for ns in np.minimum(per_step, steps.host_ns)],
+        numbers=steps.numbers,
         measured="under the profiler",
     )
 

@@ -6,6 +6,7 @@ import statistics
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from workbench.figures.breakdown import headline, is_host
+from workbench.figures.palette import category
 from workbench.pages.frames import kernels_table, operators_table, steps_table
 from workbench.pages.table import Column, Table
 from workbench.pages.view import Breakdown, RunView
@@ -14,7 +15,7 @@ from workbench.run.summary import device_of
 from workbench.units import count_text, share_text, significant, time_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from workbench.figures.breakdown import Doubt
     from workbench.findings import Finding
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 Number = TypeVar("Number", int, float)
 
+APART = 0.05
+"""Shares and step times of ranks that differ by less are told as one."""
 MOST_RANKS = 8
 """Of so many ranks a page shows where the time goes; its table of devices holds all."""
 
@@ -76,18 +79,37 @@ def limiting(run: Run) -> list[Finding]:
 
 def _where_it_goes(run: Run) -> str | None:
     """The largest part in words; that no rule fires is no proof that nothing can be gained."""
-    rank = run.ranks[0]
-    parts = breakdowns(rank, whose(run, rank))
-    if not parts or parts[0].total_ns <= 0:
+    shown = [parts for rank in run.ranks for parts in breakdowns(rank, whose(run, rank))[:1]]
+    shown = [parts for parts in shown if any(parts.parts_ns.values()) and parts.total_ns > 0]
+    if not shown:
         return None
-    measured = {name: ns for name, ns in parts[0].parts_ns.items() if ns is not None}
-    if not any(measured.values()):
-        return None
-    whole = "step" if parts[0].steps else "window"
-    said = headline(measured, parts[0].total_ns, parts[0].label, whole, parts[0].doubt)
-    if is_host(measured) and len(run.ranks) > 1:
-        said = f"{rank_label(rank)}: {said}"
+    first, several = shown[0], len(shown) > 1
+    measured: dict[str, int] = {}
+    for parts in shown:
+        for name, ns in parts.parts_ns.items():
+            if ns is not None:
+                measured[name] = measured.get(name, 0) + ns
+    total = sum(parts.total_ns for parts in shown)
+    doubts = {parts.doubt for parts in shown}
+    worst = next((each for each in ("times", "causes") if each in doubts), None)
+    label = f"the mean device of {len(shown)} ranks" if several else first.label
+    whole = "step" if all(parts.steps for parts in shown) else "window"
+    said = headline(measured, total, label, whole, worst)
+    if several and is_host(measured):
+        said = f"on the mean of {len(shown)} ranks, {said}"
+    if several and worst != "times":
+        said += _spread(shown, measured)
     return f"{said[0].upper()}{said[1:]}. No rule of this version has advice on it."
+
+
+def _spread(shown: Sequence[Breakdown], measured: Mapping[str, int]) -> str:
+    """How far the ranks are apart in the largest part, where that is far."""
+    largest = max(measured, key=lambda name: measured[name])
+    shares = [(parts.parts_ns.get(largest) or 0) / parts.total_ns for parts in shown]
+    if max(shares) - min(shares) < APART:
+        return ""
+    what = category(largest).label
+    return f" ({what} from {share_text(min(shares))} to {share_text(max(shares))})"
 
 
 def step_sentence(run: Run) -> str:
@@ -96,11 +118,15 @@ def step_sentence(run: Run) -> str:
     if timings is not None and timings.step_ns[timings.warmup :]:
         steady = timings.step_ns[timings.warmup :]
         return f"A step takes {time_text(statistics.median(steady))}, median of {len(steady)}."
-    steps = run.ranks[0].steps
-    if steps is None or not len(steps.time_ns[steps.warmup :]):
+    found = [rank.steps for rank in run.ranks if rank.steps is not None]
+    times = [steps.time_ns[steps.warmup :].tolist() for steps in found]
+    medians = [statistics.median(each) for each in times if each]
+    if not medians:
         return ""
-    middle = statistics.median(int(ns) for ns in steps.time_ns[steps.warmup :])
-    return f"Under the profiler a step takes {time_text(middle)}."
+    said = f"Under the profiler a step takes {time_text(statistics.median(medians))}"
+    if max(medians) - min(medians) >= APART * statistics.median(medians):
+        said += f", from {time_text(min(medians))} to {time_text(max(medians))} by rank"
+    return f"{said}."
 
 
 def rank_label(rank: RankAnalysis) -> str:
@@ -122,28 +148,55 @@ def doubt(rank: RankAnalysis) -> Doubt | None:
 
 
 def breakdowns(rank: RankAnalysis, prefix: str = "") -> tuple[Breakdown, ...]:
-    """Where the window goes, for every device, or for the loop's thread without one."""
-    steps = None if rank.steps is None else len(rank.steps.numbers) or None
+    """Where a step goes, for every device, or for the loop's thread without one.
+
+    A step is the mean of those that count; where none does, the whole window is shown.
+    """
     if rank.device_time:
         return tuple(
-            Breakdown(
+            _breakdown(
+                rank,
+                index,
                 label=prefix + device_label(rank, index),
-                parts_ns=shown_parts(rank.breakdown(index)),
+                parts_ns=rank.breakdown(index),
                 total_ns=time.range.length,
-                steps=steps,
-                doubt=doubt(rank),
             )
             for index, time in rank.device_time.items()
         )
     if rank.host_breakdown is None or rank.window is None:
         return ()
     return (
-        Breakdown(
+        _breakdown(
+            rank,
+            None,
             label=f"{prefix}the loop's thread",
             parts_ns=rank.host_breakdown,
             total_ns=rank.window.length,
-            steps=steps,
         ),
+    )
+
+
+def _breakdown(
+    rank: RankAnalysis,
+    device: int | None,
+    *,
+    label: str,
+    parts_ns: Mapping[str, int | None],
+    total_ns: int,
+) -> Breakdown:
+    """The steps that count of one device; the window, as given, where none does."""
+    steps = of_steps = None
+    found = rank.details.steps.get(device)
+    if found is not None and found.steady.any() and found.length[found.steady].sum():
+        steps, of_steps = int(found.steady.sum()), len(found)
+        parts_ns, total_ns = found.summed(), int(found.length[found.steady].sum())
+    return Breakdown(
+        label=label,
+        parts_ns=shown_parts(parts_ns),
+        total_ns=total_ns,
+        steps=steps,
+        of_steps=of_steps,
+        doubt=None if device is None else doubt(rank),
     )
 
 
