@@ -191,8 +191,7 @@ def test_missing_source_is_said_at_once(tmp_path: Path):
         ({"time_limit_s": "5"}, "positive number of seconds"),
         ({"time_limit_s": 0}, "positive number of seconds"),
         ({"baseline": 5}, "5 is neither a Run nor a path"),
-        ({"baseline": "loop.json.gz"}, "baseline='loop.json.gz' is not a Run that was measured"),
-        ({"other": "loop.json.gz"}, "other='loop.json.gz' is not a Run that was measured"),
+        ({"other": "gone.json.gz"}, r"gone\.json\.gz does not exist"),
     ],
 )
 def test_arguments_are_checked_before_any_work(

@@ -12,10 +12,10 @@ def report(
         Path | None, typer.Option("--out", "-o", help="The HTML file; report.html by default.")
     ] = None,
     baseline: Annotated[
-        Path | None, typer.Option(help="A Run folder: is this one faster than it?")
+        Path | None, typer.Option(help="A Run or trace: is this one faster than it?")
     ] = None,
     other: Annotated[
-        Path | None, typer.Option(help="A Run folder: is it faster than this one?")
+        Path | None, typer.Option(help="A Run or trace: is it faster than this one?")
     ] = None,
 ) -> None:
     """Write a self-contained HTML report, made by papermill from a notebook."""

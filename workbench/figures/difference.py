@@ -123,6 +123,8 @@ def word(record: What, of: Of) -> str:
 
 def brief(name: str) -> str:
     """A kernel's name without return type, namespaces and parameters, which fill a line."""
+    if name.startswith("Mem"):
+        return name
     text = _NAMESPACE.sub("", name.removeprefix("void "))
     if text.endswith(")") and "(" in text:
         depth = 0

@@ -14,7 +14,6 @@ from typing import Any
 from workbench.errors import MissingExtraError, ReportError, RunError
 from workbench.reporting.worker import Job, run_worker
 from workbench.run.run import Run
-from workbench.store.record import RECORD_NAME
 from workbench.version import version
 
 NOTEBOOK = ("_notebooks", "reports", "profile.ipynb")
@@ -39,8 +38,9 @@ def report(
     Args:
         run: A Run, or the path of a Run folder, a trace, or a folder with a trace per rank.
         out: Where the report goes.
-        baseline: A measured Run to compare with: is ``run`` faster than it?
-        other: A measured Run to compare with the other way round: is it faster than ``run``?
+        baseline: What to compare with: is ``run`` faster than it? A verdict needs two measured
+            Runs; of a trace alone everything else is compared.
+        other: What to compare with the other way round: is it faster than ``run``?
         title: Heading of the page; the name of the Run when not given.
         time_limit_s: After this many seconds everything is cancelled.
 
@@ -61,8 +61,8 @@ def report(
     out = _file(out)
     parameters: dict[str, Any] = {
         "run_path": str(source),
-        "baseline_path": None if baseline is None else str(_measured("baseline", baseline)),
-        "other_path": None if other is None else str(_measured("other", other)),
+        "baseline_path": None if baseline is None else str(path_of(baseline)),
+        "other_path": None if other is None else str(path_of(other)),
     }
     name = run.name if isinstance(run, Run) else source.name
     job = Job(
@@ -115,17 +115,6 @@ def _file(out: Any) -> Path:
     if not isinstance(out, str | os.PathLike) or "\0" in str(out):
         raise ReportError(f"out={out!r} is not a path: give the name of a file.")
     return Path(out).expanduser().absolute()
-
-
-def _measured(name: str, run: Any) -> Path:
-    """The folder of a Run to compare with; a trace alone has no step times of record."""
-    path = path_of(run)
-    if not (path / RECORD_NAME).is_file():
-        raise RunError(
-            f"{name}={path.name!r} is not a Run that was measured, so its step times are not "
-            "known: give the folder of one that wb.profile or wb.capture wrote."
-        )
-    return path
 
 
 def _draft(out: Path) -> Path:
