@@ -159,12 +159,17 @@ _SWITCHES = ("pin_memory", "persistent_workers", "non_blocking", "compile", "cha
 
 @dataclass(frozen=True, kw_only=True)
 class Record:
-    """What torch.profiler records beside operators and kernels; each costs time and disk."""
+    """What is recorded beside operators and kernels; each costs time and disk.
+
+    ``loader`` is not torch.profiler's: it says whether probes in the data loader tell what every
+    worker did for every batch, for less than 2 % of a step.
+    """
 
     shapes: bool = True
     stacks: bool = False
     memory: bool = False
     modules: bool = False
+    loader: bool = True
 
     def __post_init__(self) -> None:
         for name, value in self.to_json().items():
@@ -172,7 +177,7 @@ class Record:
                 raise SettingError(f"{name}={value!r} must be True or False.")
 
     def to_json(self) -> dict[str, bool]:
-        """A plain dictionary of the four choices."""
+        """A plain dictionary of these choices."""
         return {f.name: getattr(self, f.name) for f in fields(self)}
 
 

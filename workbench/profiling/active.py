@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,6 +13,7 @@ from workbench.recording.compilation import compile_counters
 from workbench.recording.garbage import GarbageProbe
 from workbench.recording.labels import Labels
 from workbench.recording.load import LoadProbe
+from workbench.recording.loader.recorder import LoaderRecorder
 from workbench.recording.ownership import Ownership
 from workbench.recording.warned import WarningLog
 from workbench.settings import Record
@@ -48,9 +49,11 @@ class Active:
         self._load = LoadProbe()
         self._warnings = WarningLog()
         self._garbage = GarbageProbe()
+        self.loader = LoaderRecorder(on=record.loader)
         self._warnings.start()
         self._garbage.start()
         try:
+            self.loader.start()
             self.schedule = Schedule(plan, record, self._garbage)
         except BaseException:
             self._switch_off()
@@ -73,7 +76,19 @@ class Active:
 
         with Deferred():
             self.schedule.step(self._waited_ns)
+            self.loader.probe.step = self.schedule.done
+            if self.schedule.phases[-1].is_full:
+                self.loader.finish()  # the loop is left alone from now on
         self._waited_ns = self._batches = 0
+
+    def iterate(self, loader: Any, make: Callable[[], Iterator[Any]]) -> Iterator[Any]:
+        """The iterator of a watched loader, looked into where this is the loop's thread."""
+        return self.loader.probe.iterate(loader, make) if self.is_here() else make()
+
+    def ended(self) -> None:
+        """A watched loader has no further batch."""
+        if self.is_here():
+            self.loader.probe.ended()
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
@@ -82,12 +97,14 @@ class Active:
             yield
             return
         self.schedule.guard(self._batches)
-        began = time.perf_counter_ns()
+        began = time.monotonic_ns()
         try:
             with self.range(INPUT_RANGE):
                 yield
         finally:
-            self._waited_ns += time.perf_counter_ns() - began
+            ended = time.monotonic_ns()
+            self.loader.probe.waited(began, ended)
+            self._waited_ns += ended - began
             self._batches += 1
 
     def range(self, label: str) -> AbstractContextManager[object]:
@@ -113,3 +130,4 @@ class Active:
     def _switch_off(self) -> None:
         self._garbage.stop()
         self._warnings.stop()
+        self.loader.finish()

@@ -1,10 +1,10 @@
 """``wb.capture``: the same measurement around a loop that exists already."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from workbench.errors import ProfilerBusyError, RunError, SettingError, WorkbenchError
 from workbench.profiling.active import Active
@@ -148,7 +148,16 @@ class Capture:
             if active is not None:
                 active.watched(describe(loader), known_length(loader))
 
-        return Watched(loader, began=began, waiting=self._waiting)
+        def iterate(inner: Any, make: Callable[[], Iterator[Any]]) -> Iterator[Any]:
+            active = self._active
+            return make() if active is None else active.iterate(inner, make)
+
+        def ended() -> None:
+            active = self._active
+            if active is not None:
+                active.ended()
+
+        return Watched(loader, began=began, waiting=self._waiting, iterate=iterate, ended=ended)
 
     def step(self) -> None:
         """Mark the end of a training step: call it last in every iteration.
@@ -212,6 +221,7 @@ class Capture:
                 else:
                     measured = gather(active.schedule, active.seen, error)
                     measured.notes[:0] = self.notes
+                    measured.loader = active.loader
                     self.folder = write_run(self._target, window, measured)
                     self.notes = measured.notes
             except WorkbenchError as problem:

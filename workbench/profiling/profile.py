@@ -15,6 +15,7 @@ from workbench.recording.garbage import GarbageProbe
 from workbench.recording.lead import lead_steps
 from workbench.recording.limits import Limits
 from workbench.recording.load import LoadProbe
+from workbench.recording.loader.recorder import LoaderRecorder
 from workbench.recording.loop import Loop
 from workbench.recording.ownership import claim, refuse_unfinished_start
 from workbench.recording.plan import plan_steps
@@ -116,9 +117,10 @@ def _measure(work: "Workload", order: _Order, bar: Progress) -> tuple[Window, Me
         Limits(order.time_limit_s, "wb.profile") as limits,
         WarningLog() as warned,
         GarbageProbe() as garbage,
+        LoaderRecorder(on=order.record.loader) as loader,
         prepare(work, order.settings, keep_training=order.keep_training) as training,
     ):
-        loop = Loop(training, limits, bar)
+        loop = Loop(training, limits, bar, loader.probe)
         bench = Bench(
             loop=loop, device=training.device, garbage=garbage, lead=lead_steps(training.effective)
         )
@@ -131,6 +133,7 @@ def _measure(work: "Workload", order: _Order, bar: Progress) -> tuple[Window, Me
                 f"an epoch has {loop.epoch_length} batches: {loop.steps} steps went through "
                 f"{training.epochs} epochs; restarts of the loader are part of what is measured"
             )
+    measured.loader = loader
     measured.garbage_collection = garbage.to_json()
     measured.compilation = compile_counters().since(compiled).to_json()
     measured.warnings = warned.found

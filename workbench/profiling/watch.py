@@ -2,9 +2,14 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 Batch = TypeVar("Batch")
+
+
+def _plainly(loader: Any, make: Callable[[], Iterator[Any]]) -> Iterator[Any]:
+    return make()
 
 
 class Watched(Generic[Batch]):
@@ -14,6 +19,8 @@ class Watched(Generic[Batch]):
         loader: Any iterable.
         began: Called when an iteration begins, before the loader's own start.
         waiting: Gives the context in which the loop waits; the loader's start is waiting too.
+        iterate: Gives the iterator of a loader, from what makes it.
+        ended: Called when there is no further batch.
     """
 
     def __init__(
@@ -22,20 +29,25 @@ class Watched(Generic[Batch]):
         *,
         began: Callable[[], None],
         waiting: Callable[[], AbstractContextManager[object]],
+        iterate: Callable[[Any, Callable[[], Iterator[Any]]], Iterator[Any]] = _plainly,
+        ended: Callable[[], object] = bool,
     ) -> None:
         self._loader = loader
+        self._iterate = iterate
+        self._ended = ended
         self._began = began
         self._waiting = waiting
 
     def __iter__(self) -> Iterator[Batch]:
         self._began()
         with self._waiting():
-            iterator = iter(self._loader)
+            iterator = self._iterate(self._loader, partial(iter, self._loader))
         while True:
             with self._waiting():
                 try:
                     batch = next(iterator)
                 except StopIteration:
+                    self._ended()
                     return
             yield batch
             del batch  # or it would live on while the next one is made

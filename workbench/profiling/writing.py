@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.recording.environment import environment, now, seeds
+from workbench.recording.loader.recorder import LoaderRecorder
 from workbench.recording.window import Window
 from workbench.settings import Record, Settings
 from workbench.store.names import safe_name
@@ -33,6 +34,7 @@ class Measured:
     warnings: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     labels: dict[str, str] = field(default_factory=dict)
+    loader: LoaderRecorder | None = None
 
     def timings(self) -> Timings | None:
         """Step times for ``run.json``; ``None`` when nothing was measured without the profiler."""
@@ -63,6 +65,10 @@ def write_run(target: Path, window: Window, measured: Measured) -> Path:
         trace = f"rank{_rank()}.trace.json.gz"
         window.export(new.path / trace)
         notes = list(measured.notes)
+        loader = None
+        if measured.loader is not None:
+            loader = measured.loader.write(new.path, window.input_ranges)
+            notes += measured.loader.probe.notes
         if new.name != wanted:
             notes.append(f"{wanted!r} was there already: this Run is called {new.name!r}")
         measured.notes = notes
@@ -85,6 +91,7 @@ def write_run(target: Path, window: Window, measured: Measured) -> Path:
             notes=notes,
             traces=[trace],
             labels=measured.labels,
+            loader=loader,
         )
     if new.folder is None:
         raise AssertionError("the block above either publishes the Run or raises")

@@ -4,6 +4,7 @@ import time
 from typing import TYPE_CHECKING
 
 from workbench.recording.limits import LOADING, TRAINING, Limits
+from workbench.recording.loader.probe import LoaderProbe
 from workbench.recording.progress import Progress
 
 if TYPE_CHECKING:
@@ -13,21 +14,27 @@ if TYPE_CHECKING:
 class Loop:
     """Takes batches and steps for as long as it is asked; epochs repeat."""
 
-    def __init__(self, training: "Training", limits: Limits, progress: Progress) -> None:
+    def __init__(
+        self, training: "Training", limits: Limits, progress: Progress, probe: LoaderProbe
+    ) -> None:
         self.steps = 0
         self.progress = progress
         self.epoch_length: int | None = None
         """Batches in the first epoch that came to its end."""
         self._training = training
         self._batches = training.batches()
+        self._batches.probe = probe
+        self._probe = probe
         self._limits = limits
 
     def step(self) -> int:
         """One whole step; returns the nanoseconds that it waited for its batch."""
-        began = time.perf_counter_ns()
+        self._probe.step = self.steps
+        began = time.monotonic_ns()
         with self._limits.stage(LOADING):
             batch = next(self._batches)
-        waited = time.perf_counter_ns() - began
+        ended = time.monotonic_ns()
+        self._probe.waited(began, ended)
         if self.epoch_length is None and self._training.epochs:
             self.epoch_length = self.steps
         try:
@@ -37,7 +44,7 @@ class Loop:
             del batch  # a traceback of a failing step must not keep it
         self.steps += 1
         self.progress.advance()
-        return waited
+        return ended - began
 
     def synchronize(self) -> None:
         """Wait until the device has done everything."""

@@ -23,6 +23,7 @@ from typing import Any
 
 from workbench.errors import ProfilerBusyError, RunError
 from workbench.recording.devices import activities
+from workbench.recording.loader.clock import ranges_in
 from workbench.recording.ownership import refuse_foreign_profiler
 from workbench.recording.quiet import quiet_kineto
 from workbench.settings import Record
@@ -51,6 +52,8 @@ class Window:
         """Whether a profiler of the user's took over."""
         self.messages: list[str] = []
         """Warnings and errors of Kineto, such as missing permission."""
+        self.input_ranges: list[tuple[int, int]] = []
+        """Start and end of every wait for input in the exported trace, in Unix nanoseconds."""
         self._record = record
         self._device_type = device_type
         self._thread = os.getpid(), threading.get_ident()
@@ -124,10 +127,13 @@ class Window:
     def export(self, path: Path) -> int:
         """Write the trace, compressed, and return its size before compression. Once only.
 
+        ``input_ranges`` then holds the waits for input in it.
+
         Kineto writes the place of its file into the trace, so it goes through a temporary folder:
         nobody's folders need be told.
         """
         with self._exported() as raw:
+            self.input_ranges = ranges_in(raw)
             igzip: Any = import_module("isal.igzip")
             with raw.open("rb") as source, igzip.open(path, "wb") as target:
                 shutil.copyfileobj(source, target, 1 << 20)

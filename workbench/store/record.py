@@ -64,6 +64,9 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
     """Names of the trace files in the folder, one per rank."""
     labels: dict[str, str] = {}
     """Names that had to be altered for the trace, altered → real."""
+    loader: dict[str, Any] | None = None
+    """The probes in the loader: how much they can have slowed a step down (``overhead_share``),
+    the offset of their clock to the trace's and its error; ``None`` without probes."""
 
 
 def encode(record: RunRecord) -> bytes:

@@ -2,8 +2,9 @@
 
 import pickle
 import warnings
-from collections.abc import Iterator
-from typing import Any, Self
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, Protocol, Self
 
 from torch.autograd.profiler import record_function
 from torch.utils.data import DataLoader
@@ -18,6 +19,13 @@ from workbench.workload.source import Source
 INPUT_RANGE = "workbench.input"
 
 
+class Probe(Protocol):
+    """Looks into loaders as they start."""
+
+    def iterate(self, loader: Any, make: Callable[[], Iterator[Any]]) -> Iterator[Any]:
+        """The iterator that ``make`` gives for ``loader``."""
+
+
 class Batches(Iterator[Any]):
     """Batch after batch, epoch after epoch; the wait for each is a range in the trace.
 
@@ -27,6 +35,8 @@ class Batches(Iterator[Any]):
     def __init__(self, source: Source) -> None:
         self.epochs = 0
         """Epochs that were read to their end."""
+        self.probe: Probe | None = None
+        """Is told of every epoch that starts, where somebody looks into the loader."""
         self._source: Source | None = source
         self._iterator: Iterator[Any] | None = None
         self._in_epoch = 0
@@ -67,10 +77,16 @@ class Batches(Iterator[Any]):
         # Half-started workers would be nobody's, so an interrupt waits until they are all there.
         with Deferred():
             try:
-                self._iterator = _epoch(self._source)
+                self._iterator = self._epoch(self._source)
             except BaseException as error:
                 end_half_started(error)
                 raise
+
+    def _epoch(self, source: Source) -> Iterator[Any]:
+        make = partial(_epoch, source)
+        if self.probe is None:
+            return make()
+        return self.probe.iterate(source.loader or source.iterated, make)
 
     def _end_epoch(self) -> None:
         source = self._source

@@ -27,6 +27,8 @@ class Source:
     """Class name of what the user gave."""
     loader: DataLoader[Any] | None
     """A private loader, when the data is a ``Dataset`` or a plain ``DataLoader``."""
+    iterated: Any = None
+    """What is iterated where there is no private loader."""
 
     @property
     def batch_size(self) -> int | None:
@@ -62,7 +64,7 @@ def open_source(work: Workload, settings: Settings, notes: list[str]) -> Source:
         else f"data ({type(data).__name__}) gives batches that are made elsewhere"
     )
     _refuse(settings, why)
-    return Source(epoch=lambda: iter(data), kind=type(data).__name__, loader=None)
+    return Source(epoch=lambda: iter(data), kind=type(data).__name__, loader=None, iterated=data)
 
 
 def _from_data_set(work: Workload, data: Any, settings: Settings, notes: list[str]) -> Source:

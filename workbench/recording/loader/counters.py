@@ -1,0 +1,91 @@
+"""What the kernel counts for one thread, read in a few microseconds."""
+
+import os
+from typing import NamedTuple
+
+from workbench.recording.loader.layout import MISSING
+
+_BLOCK = 512
+"""Bytes of a block in the resource usage of Linux."""
+
+
+class Detail(NamedTuple):
+    """Counters of the calling thread; their differences tell what it did meanwhile."""
+
+    run_delay_ns: int = MISSING
+    """Time it was ready to run and no processor was free."""
+    read_bytes: int = MISSING
+    """Bytes that its read calls gave, from storage or from the page cache."""
+    read_calls: int = MISSING
+    storage_bytes: int = MISSING
+    """Bytes that had to come from storage, through read calls or memory-mapped pages."""
+    major_faults: int = MISSING
+    voluntary_switches: int = MISSING
+    involuntary_switches: int = MISSING
+
+    def since(self, before: "Detail") -> "Detail":
+        """What was added since ``before``."""
+        return Detail(
+            *(
+                MISSING if MISSING in (now, then) else now - then
+                for now, then in zip(self, before, strict=True)
+            )
+        )
+
+
+NOTHING = Detail()
+
+
+class Counters:
+    """Reads the counters of the thread that made it, through files that it keeps open."""
+
+    def __init__(self) -> None:
+        self._delay = _open("/proc/thread-self/schedstat")
+        self._io = _open("/proc/thread-self/io")
+
+    def read(self) -> Detail:
+        """The counters now; what this kernel does not count is missing."""
+        delay = read_bytes = read_calls = MISSING
+        if self._delay >= 0:
+            delay = _number(os.pread(self._delay, 128, 0), 1)
+        if self._io >= 0:
+            lines = os.pread(self._io, 256, 0).split()
+            read_bytes, read_calls = int(lines[1]), int(lines[5])
+        return Detail(delay, read_bytes, read_calls, *_usage())
+
+    def close(self) -> None:
+        """Close the files."""
+        for file in (self._delay, self._io):
+            if file >= 0:
+                os.close(file)
+        self._delay = self._io = -1
+
+
+def _number(text: bytes, index: int) -> int:
+    parts = text.split()
+    return int(parts[index]) if len(parts) > index else MISSING
+
+
+def _usage() -> tuple[int, int, int, int]:
+    try:
+        import resource
+    except ImportError:  # Windows
+        return MISSING, MISSING, MISSING, MISSING
+    who = getattr(resource, "RUSAGE_THREAD", None)
+    if who is None:  # macOS counts only whole processes
+        return MISSING, MISSING, MISSING, MISSING
+    used = resource.getrusage(who)
+    return used.ru_inblock * _BLOCK, used.ru_majflt, used.ru_nvcsw, used.ru_nivcsw
+
+
+def _open(path: str) -> int:
+    try:
+        file = os.open(path, os.O_RDONLY)
+    except OSError:
+        return -1
+    try:
+        os.pread(file, 128, 0)
+    except OSError:  # some sandboxes list the file and refuse to tell
+        os.close(file)
+        return -1
+    return file

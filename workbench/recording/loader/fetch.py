@@ -1,0 +1,133 @@
+"""How a fetcher of torch spends its time on a batch: samples, reads, collate.
+
+The fetcher's own code runs; only what it calls is timed. The data set that user code can see, such
+as ``get_worker_info().dataset``, is never replaced.
+"""
+
+import time
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from workbench.recording.loader.budget import Budget
+from workbench.recording.loader.counters import NOTHING, Counters, Detail
+from workbench.recording.loader.layout import MISSING, Kind, pack
+from workbench.recording.loader.samples import CloseLook
+from workbench.recording.loader.sizes import bytes_in
+
+DETAIL_NS = 20_000
+"""What reading the kernel's counters around a batch costs, until the first time has told."""
+
+_NOT_COLLATED = (MISSING, MISSING, MISSING, MISSING)
+
+
+class FetchProbe:
+    """Times the batches of fetchers on one thread; hands on the records of a batch together.
+
+    Args:
+        write: Takes the records of a batch.
+    """
+
+    def __init__(self, write: Callable[[bytes], None]) -> None:
+        self.epoch = 0
+        self.wait = (MISSING, MISSING)
+        """Start and length of the wait for the index of the batch that comes next."""
+        self.fetched_ns = 0
+        """When the last batch was fetched, on CLOCK_MONOTONIC."""
+        self._write = write
+        self._counters = Counters()
+        self._budget = Budget()
+        self._look = CloseLook(self._counters, self._budget)
+        self._detail_ns, self._batches = DETAIL_NS, 0
+        self._probe_ns = self._told_ns = 0
+        self._collate: Callable[[Any], Any] | None = None
+        self._collated = _NOT_COLLATED
+        self._cpu_ns: int | None = None
+        self._samples = MISSING
+        self._pending: tuple[int, ...] | None = None
+
+    def attach(self, fetcher: Any, put: Callable[[Any, str, Any], None] = setattr) -> None:
+        """Time every batch of this fetcher; ``put`` sets the attribute that does it."""
+        real, known = type(fetcher).fetch, weakref.ref(fetcher)
+
+        def fetch(index: Any) -> Any:
+            return self._fetch(known(), real, index)
+
+        put(fetcher, "fetch", fetch)
+
+    def finish(self, batch: int, *, failed: bool = False) -> None:
+        """The batch that was fetched last has this number."""
+        pending, self._pending = self._pending, None
+        if pending is None:
+            return
+        began = time.monotonic_ns()
+        rows = [pack(Kind.ITEM, self.epoch, batch, *item) for item in self._look.rows]
+        probed = self._probe_ns + self._look.probe_ns
+        told, self._told_ns = self._told_ns, probed
+        ending = (*pending[1:], int(failed), probed - told)
+        rows.append(pack(Kind.FETCH, self.epoch, batch, pending[0], *self.wait, *ending))
+        self._write(b"".join(rows))
+        self._probe_ns += time.monotonic_ns() - began
+
+    def close(self) -> None:
+        """Close what is open."""
+        self._counters.close()
+
+    def _fetch(self, fetcher: Any, real: Callable[..., Any], index: Any) -> Any:
+        entered = time.monotonic_ns()
+        self._look.rows.clear()
+        self._pending, self._collated, self._cpu_ns = None, _NOT_COLLATED, None
+        sized = fetcher.auto_collation and hasattr(index, "__len__")
+        self._samples = len(index) if sized else MISSING
+        samples = len(index) if sized else 1
+        close = self._look.open(fetcher, samples, entered) if self._look.fits(samples) else None
+        self._collate, fetcher.collate_fn = fetcher.collate_fn, self._timed_collate
+        before = self._detail()
+        cpu, began = time.thread_time_ns(), time.monotonic_ns()
+        try:
+            return real(fetcher, index)
+        finally:
+            self.fetched_ns = time.monotonic_ns()
+            taken = self.fetched_ns - began
+            cpu = (time.thread_time_ns() if self._cpu_ns is None else self._cpu_ns) - cpu
+            fetcher.collate_fn, self._collate = self._collate, None
+            if close is not None:
+                close()
+            counted = self._detail_since(before)
+            self._batches += 1
+            self._budget.measured_ns += taken
+            self._pending = (self._samples, began, taken, cpu, *counted, *self._collated)
+            self._probe_ns += time.monotonic_ns() - entered - taken
+
+    def _detail(self) -> tuple[int, Detail] | None:
+        """The kernel's counters, where that fits into the budget; the first time it does."""
+        if self._batches and not self._budget.allows(self._detail_ns):
+            return None
+        return time.process_time_ns(), self._counters.read()
+
+    def _detail_since(self, before: tuple[int, Detail] | None) -> tuple[int, ...]:
+        if before is None:
+            return MISSING, *NOTHING
+        process, counted = before
+        again = time.monotonic_ns()
+        found = (time.process_time_ns() - process, *self._counters.read().since(counted))
+        # Reading at the end takes as long as reading at the start did.
+        own = 2 * (time.monotonic_ns() - again)
+        self._detail_ns = self._budget.spend(own, self._detail_ns)
+        return found
+
+    def _timed_collate(self, data: Any) -> Any:
+        if self._collate is None:
+            raise AssertionError("only called while a batch is fetched")
+        if self._samples != MISSING and isinstance(data, list):
+            self._samples = len(data)
+        cpu, began = time.thread_time_ns(), time.monotonic_ns()
+        try:
+            batch = self._collate(data)
+        finally:
+            ended, self._cpu_ns = time.monotonic_ns(), time.thread_time_ns()
+            self._collated = (began, ended - began, self._cpu_ns - cpu, MISSING)
+        size = bytes_in(batch)
+        self._collated = (*self._collated[:3], MISSING if size is None else size)
+        self._probe_ns += time.monotonic_ns() - ended
+        return batch

@@ -1,0 +1,136 @@
+"""The side file of a process: records of one fixed size, appended whole, readable to the last."""
+
+import os
+import struct
+from enum import IntEnum
+from pathlib import Path
+from typing import Any
+
+FIELDS_MOST = 27
+SIZE = 8 * (FIELDS_MOST + 1)
+"""Bytes of a record: its kind and 27 whole numbers, each of 8 bytes."""
+MISSING = -(2**63)
+"""In place of a number that was not measured."""
+_STRUCT = struct.Struct(f"<{FIELDS_MOST + 1}q")
+
+
+class Kind(IntEnum):
+    """What a record tells of."""
+
+    START = 1
+    """A worker is ready for its first index."""
+    FETCH = 2
+    """A batch was fetched and put together."""
+    ITEM = 3
+    """One sample of a batch, looked at closely."""
+    SEND = 4
+    """A batch was pickled and written to the pipe."""
+
+
+FIELDS: dict[Kind, tuple[str, ...]] = {
+    Kind.START: ("stream", "worker", "pid", "created_ns", "entered_ns", "ready_ns", "cpu_ns"),
+    Kind.FETCH: (
+        "epoch",
+        "batch",
+        "samples",
+        "index_wait_start_ns",
+        "index_wait_ns",
+        "fetch_start_ns",
+        "fetch_ns",
+        "fetch_cpu_ns",
+        "fetch_process_cpu_ns",
+        "fetch_run_delay_ns",
+        "read_bytes",
+        "read_calls",
+        "storage_bytes",
+        "major_faults",
+        "voluntary_switches",
+        "involuntary_switches",
+        "collate_start_ns",
+        "collate_ns",
+        "collate_cpu_ns",
+        "batch_bytes",
+        "failed",
+        "probe_ns",
+    ),
+    Kind.ITEM: (
+        "epoch",
+        "batch",
+        "position",
+        "samples",
+        "start_ns",
+        "dur_ns",
+        "cpu_ns",
+        "run_delay_ns",
+        "read_ns",
+        "read_cpu_ns",
+        "read_bytes",
+        "storage_bytes",
+        "major_faults",
+        "file_system",
+        "calls",
+    ),
+    Kind.SEND: (
+        "epoch",
+        "batch",
+        "serialize_start_ns",
+        "serialize_ns",
+        "serialize_cpu_ns",
+        "send_ns",
+        "sent_bytes",
+    ),
+}
+"""Names of the numbers of each kind, in their order. Times ending in ``start_ns``, ``created_ns``,
+``entered_ns`` and ``ready_ns`` are CLOCK_MONOTONIC; all others are lengths."""
+
+
+def pack(kind: Kind, *values: int) -> bytes:
+    """One record; numbers that are not given are missing."""
+    return _STRUCT.pack(kind, *values, *(_FILL[len(values)]))
+
+
+_FILL = [(MISSING,) * (FIELDS_MOST - used) for used in range(FIELDS_MOST + 1)]
+
+
+class SideFile:
+    """Appends records to a file; when the disk is full it falls silent.
+
+    Every record goes to the system in the call that writes it, so that a process that is killed
+    leaves all it wrote.
+    """
+
+    def __init__(self, path: Path) -> None:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+        self._file = os.open(path, flags, 0o600)
+
+    def write(self, records: bytes) -> None:
+        """Append whole records."""
+        if self._file < 0:
+            return
+        try:
+            whole = os.write(self._file, records) == len(records)
+        except OSError:
+            whole = False
+        if not whole:
+            self.close()
+
+    def close(self) -> None:
+        """Write nothing more."""
+        file, self._file = self._file, -1
+        if file >= 0:
+            os.close(file)
+
+
+def read(data: bytes) -> dict[Kind, list[dict[str, Any]]]:
+    """Every whole record of a side file, by kind, with ``None`` for what is missing."""
+    found: dict[Kind, list[dict[str, Any]]] = {kind: [] for kind in Kind}
+    for kind, *values in _STRUCT.iter_unpack(data[: len(data) - len(data) % SIZE]):
+        if kind in FIELDS:
+            names = FIELDS[Kind(kind)]
+            found[Kind(kind)].append(
+                {
+                    name: None if value == MISSING else value
+                    for name, value in zip(names, values, strict=False)
+                }
+            )
+    return found

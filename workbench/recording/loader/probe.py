@@ -1,0 +1,242 @@
+"""The probes of one run: put on loaders as they start, taken off when the run has measured."""
+
+import shutil
+import tempfile
+import time
+import weakref
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from workbench.recording.loader.attributes import Attributes
+from workbench.recording.loader.context import ProbedContext
+from workbench.recording.loader.fetch import FetchProbe
+from workbench.recording.loader.iterating import Delivery, IteratorProbe, kind_of
+from workbench.recording.loader.switch import Switch
+
+BATCHES_MOST = 20_000
+"""Batches that are recorded; then the probes rest (about 10 MB of records)."""
+CONTEXT = "_DataLoader__multiprocessing_context"
+"""Where torch's loaders keep how their workers start."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Epoch:
+    """One start of a loader."""
+
+    loader: int
+    stream: int
+    epoch: int
+    start_ns: int
+    iter_ns: int
+    """Time in the loader's ``__iter__``: starting workers, or telling them to go on."""
+    workers: int
+    detail: str
+    """What could be seen: all, worker processes, training process, or waits."""
+    first_step: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wait:
+    """The loop waited for a batch."""
+
+    start_ns: int
+    end_ns: int
+    step: int
+
+
+class LoaderProbe:
+    """Records what loaders do between :meth:`start` and :meth:`rest`.
+
+    All calls come from the loop's thread. The user's loaders are changed only while they start,
+    and their iterators carry the probes until :meth:`rest`.
+    """
+
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+        self.epochs: list[Epoch] = []
+        self.waits: list[Wait] = []
+        self.streams: list[IteratorProbe] = []
+        self.inline: dict[int, list[bytes]] = {}
+        """Records of streams that load in this process."""
+        self.unseen: list[Delivery] = []
+        """Batches of loaders whose inside is not known: only the waits for them."""
+        self.contexts: list[ProbedContext] = []
+        self.folder: Path | None = None
+        self._switch: Switch | None = None
+        self._attributes = Attributes()
+        self._starting = Attributes()
+        self._loaders: list[weakref.ref[Any] | int] = []
+        self._known: dict[int, tuple[weakref.ref[Any], IteratorProbe]] = {}
+        self._fetches: list[FetchProbe] = []
+        self._blind: int | None = None
+        self._ending = False
+        self.step = 0
+        """The step that waits for batches now."""
+
+    def start(self) -> None:
+        """Get ready; loaders that start from now on are recorded."""
+        self.folder = Path(tempfile.mkdtemp(prefix="workbench-loader-"))
+        self._switch = Switch(self.folder / "switch", make=True)
+
+    @property
+    def is_on(self) -> bool:
+        """Whether it records."""
+        return self._switch is not None
+
+    def iterate(self, loader: Any, make: Callable[[], Iterator[Any]]) -> Iterator[Any]:
+        """The iterator that ``make`` gives for ``loader``, with the probes on."""
+        if not self.is_on:
+            return make()
+        inner = torch_loader(loader)
+        probe = self._of(getattr(inner, "_iterator", None))
+        alive = getattr(inner, "_iterator", None) is not None and probe is None
+        context: ProbedContext | None = None
+        if probe is not None:
+            probe.epoch, probe.resetting = probe.epoch + 1, True
+        elif inner is not None and inner.num_workers > 0:
+            context = self._enter(inner)
+        began = time.monotonic_ns()
+        try:
+            iterator = make()
+        except BaseException:
+            self._starting.restore()
+            raise
+        took = time.monotonic_ns() - began
+        detail = self._attach(iterator, probe, context, alive=alive)
+        if detail != "worker processes":
+            self._starting.restore()
+        number = len(self.streams) - 1 if probe is None else probe.stream
+        self.epochs.append(
+            Epoch(
+                loader=self._number(loader),
+                stream=number,
+                epoch=self.streams[number].epoch,
+                start_ns=began,
+                iter_ns=took,
+                workers=0 if inner is None else inner.num_workers,
+                detail=detail,
+                first_step=self.step,
+            )
+        )
+        return iterator
+
+    def ended(self) -> None:
+        """The wait that goes on now is told that there is no further batch."""
+        self._ending = True
+
+    def waited(self, start_ns: int, end_ns: int) -> None:
+        """The loop waited for a batch, or for a loader to start."""
+        ending, self._ending = self._ending, False
+        if not self.is_on:
+            return
+        self.waits.append(Wait(start_ns=start_ns, end_ns=end_ns, step=self.step))
+        if self._blind is not None and not ending:
+            self._starting.restore()
+            self.unseen.append(
+                Delivery(
+                    stream=self._blind,
+                    epoch=0,
+                    batch=-1,
+                    next_start_ns=start_ns,
+                    next_ns=end_ns - start_ns,
+                )
+            )
+        if len(self.waits) >= BATCHES_MOST:
+            self.notes.append(
+                f"what the loader did was recorded for the first {BATCHES_MOST} batches only"
+            )
+            self.rest()
+
+    def rest(self) -> None:
+        """Take all probes off; what was recorded stays until :meth:`stop`. May be repeated."""
+        switch, self._switch = self._switch, None
+        if switch is not None:
+            switch.turn_off()
+            switch.close()
+        self._starting.restore()
+        self._attributes.restore()
+        for fetch in self._fetches:
+            fetch.close()
+        self._fetches.clear()
+
+    def stop(self) -> None:
+        """Rest, and delete the side files."""
+        self.rest()
+        folder, self.folder = self.folder, None
+        if folder is not None:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def _enter(self, loader: Any) -> ProbedContext:
+        """Let the loader's workers start through us, until they have started."""
+        import torch.multiprocessing
+
+        real = loader.multiprocessing_context or torch.multiprocessing
+        context = ProbedContext(real, str(self.folder), len(self.streams))
+        self._starting.set(loader, CONTEXT, context)
+        self.contexts.append(context)
+        return context
+
+    def _attach(
+        self,
+        iterator: Any,
+        probe: IteratorProbe | None,
+        context: ProbedContext | None,
+        *,
+        alive: bool,
+    ) -> str:
+        self._blind = None
+        if probe is not None:
+            probe.resetting = False
+            return "all"
+        probe = IteratorProbe(stream=len(self.streams), attributes=self._attributes)
+        self.streams.append(probe)
+        attach = kind_of(iterator)
+        if attach is IteratorProbe.attach:
+            probe.attach(iterator)
+            self._known[id(iterator)] = weakref.ref(iterator), probe
+            if context is not None and context.processes:
+                return "all"
+            self.notes.append(
+                "worker processes of a loader ran already before the measurement began, and only "
+                "the training process's side of them was recorded"
+                if alive
+                else "what the worker processes of a loader did could not be recorded"
+            )
+            return "training process"
+        if attach is IteratorProbe.attach_single:
+            records = self.inline[probe.stream] = []
+            fetch = FetchProbe(records.append)
+            self._fetches.append(fetch)
+            probe.attach_single(iterator, fetch)
+            return "all"
+        self._blind = probe.stream
+        return "waits" if context is None else "worker processes"
+
+    def _of(self, iterator: Any) -> IteratorProbe | None:
+        known = self._known.get(id(iterator))
+        return known[1] if known is not None and known[0]() is iterator else None
+
+    def _number(self, loader: Any) -> int:
+        for number, known in enumerate(self._loaders):
+            if known == id(loader) or (isinstance(known, weakref.ref) and known() is loader):
+                return number
+        try:
+            self._loaders.append(weakref.ref(loader))
+        except TypeError:  # lists and tuples
+            self._loaders.append(id(loader))
+        return len(self._loaders) - 1
+
+
+def torch_loader(loader: Any) -> Any:
+    """The DataLoader that does the work in what the user iterates, or ``None``."""
+    from torch.utils.data import DataLoader
+
+    if isinstance(loader, DataLoader):
+        within = getattr(loader, "base_dataloader", None)  # of accelerate
+        return within if isinstance(within, DataLoader) else loader
+    parts = getattr(loader, "__dict__", {})
+    chained = parts.get("pipeline")  # of WebDataset
+    values = [*parts.values(), *(chained if isinstance(chained, list | tuple) else ())]
+    return next((value for value in values if isinstance(value, DataLoader)), None)

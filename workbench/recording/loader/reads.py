@@ -1,0 +1,133 @@
+"""Time that one sample spends in file reads, seen through the calls that leave Python.
+
+While a sample is looked at, the interpreter tells of every call of a C function. Those that read
+or open files are timed. What reads inside other C code is not seen: memory-mapped pages, readers
+written in C++, helper threads. Such time shows as wall time without CPU time.
+"""
+
+import io
+import mmap
+import os
+import socket
+import sys
+import time
+from types import ModuleType
+from typing import Any
+
+from workbench.recording.loader.layout import MISSING
+
+CALLS_LEAST = 1_500
+"""Calls of one sample that are always listened to (decoding an image makes a few hundred)."""
+
+_METHODS = frozenset(
+    {"read", "read1", "readinto", "readinto1", "readline", "readlines", "readall", "recv"}
+    | {"recv_into"}
+)
+_FUNCTIONS = frozenset(
+    {"open", "read", "pread", "preadv", "readv", "sendfile", "stat", "lstat", "scandir", "listdir"}
+    | {"fromfile", "open_code"}
+)
+_NAMES = _METHODS | _FUNCTIONS
+_FILES = (io.BufferedReader, io.BufferedRandom, io.FileIO, io.TextIOWrapper, mmap.mmap)
+_SOCKETS = (socket.socket.__mro__[1],)
+_MODULES = frozenset({os.name, "posix", "nt", "_io", "io", "builtins"})
+
+
+class Reads:
+    """Times reads between :meth:`begin` and :meth:`end`; used again and again on one thread."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+        self.file_system = MISSING
+        """Device number of the file system that was last read from."""
+        self._calls_most = CALLS_LEAST
+        self._ns = 0
+        self._cpu_ns = 0
+        self._within: tuple[str, Any] | None = None
+        self._began = 0
+        self._cpu_began = 0
+        self._given_up = False
+        self._on = False
+
+    def begin(self, calls_most: int = CALLS_LEAST) -> None:
+        """Start to listen, unless another profile function is set on this thread.
+
+        Args:
+            calls_most: After so many calls looking closely is given up for this sample.
+        """
+        self._calls_most = max(calls_most, CALLS_LEAST)
+        self.calls = self._ns = self._cpu_ns = 0
+        self.file_system = MISSING
+        self._within = None
+        self._given_up = False
+        self._on = sys.getprofile() is None
+        if self._on:
+            sys.setprofile(self._event)
+
+    def end(self) -> tuple[int, int]:
+        """Stop; nanoseconds in reads and the CPU time in them, missing when it was given up."""
+        if not self._on:
+            return MISSING, MISSING
+        if not self._given_up:
+            sys.setprofile(None)
+        self._within = None
+        return (MISSING, MISSING) if self._given_up else (self._ns, self._cpu_ns)
+
+    def _event(self, frame: Any, kind: str, function: Any) -> None:
+        self.calls += 1
+        if kind == "c_call":
+            if self._within is None:
+                name = getattr(function, "__name__", "")
+                if name in _NAMES and _reads(function, name):
+                    self._look(function.__self__)
+                    self._within = name, function.__self__
+                    self._cpu_began = time.thread_time_ns()
+                    self._began = time.monotonic_ns()
+        elif self._within is not None and kind not in {"call", "return"}:
+            # A method is bound anew for its return, so it is known by its name and owner.
+            name, owner = self._within
+            if function.__name__ == name and function.__self__ is owner:
+                self._ns += time.monotonic_ns() - self._began
+                self._cpu_ns += time.thread_time_ns() - self._cpu_began
+                self._within = None
+        if self.calls > self._calls_most:
+            self._given_up = True
+            sys.setprofile(None)
+
+    def _look(self, owner: Any) -> None:
+        """Remember where a file lies, once per sample."""
+        if self.file_system == MISSING and isinstance(owner, _FILES[:4]):
+            try:
+                self.file_system = os.fstat(owner.fileno()).st_dev
+            except (OSError, ValueError):
+                self.file_system = MISSING
+
+
+def _reads(function: Any, name: str) -> bool:
+    owner = function.__self__
+    if owner is None or isinstance(owner, ModuleType):
+        where = getattr(owner, "__name__", None) or function.__module__ or ""
+        return name == "fromfile" or (name in _FUNCTIONS and where in _MODULES)
+    return name in _METHODS and isinstance(owner, _FILES + _SOCKETS)
+
+
+def call_cost_ns(times: int = 300) -> int:
+    """What listening adds to one call of a C function here."""
+    numbers = list(range(times))
+
+    def run() -> int:
+        began = time.perf_counter_ns()
+        for number in numbers:
+            abs(number)
+        return time.perf_counter_ns() - began
+
+    reads = Reads()
+    run()
+    plain = min(run() for _ in range(2))
+    best = None
+    for _ in range(2):
+        reads.begin()
+        took = run()
+        reads.end()
+        best = took if best is None else min(best, took)
+    return max(1, ((best or plain) - plain) // (2 * times))

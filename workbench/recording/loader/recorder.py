@@ -1,0 +1,133 @@
+"""Everything about a run's input: put on, taken off, and written beside its trace."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from workbench.recording.loader import merge
+from workbench.recording.loader.clock import measured_offset, system_offset
+from workbench.recording.loader.overhead import overhead
+from workbench.recording.loader.probe import LoaderProbe
+from workbench.recording.loader.processes import accounts_delays
+from workbench.recording.loader.storage import network_mounts, storage
+from workbench.recording.loader.system import SystemSampler
+from workbench.store.columns import write_columns
+from workbench.store.loader import (
+    BATCH_COLUMNS,
+    BATCH_INSTANTS,
+    LOADER_FILE,
+    SYSTEM_COLUMNS,
+    SYSTEM_FILE,
+)
+
+
+class LoaderRecorder:
+    """The loader's probes and the samples of the system, for the length of a measurement.
+
+    Args:
+        on: Whether to record at all.
+    """
+
+    def __init__(self, *, on: bool = True) -> None:
+        self.probe = LoaderProbe()
+        self._on = on
+        self._sampler = SystemSampler(self._processes)
+        self._batches: list[merge.Row] = []
+        self._workers: list[merge.Row] = []
+        self._finished = False
+
+    def start(self) -> None:
+        """Begin to record loaders that start from now on."""
+        if self._on:
+            self.probe.start()
+            self._sampler.start()
+
+    def finish(self) -> None:
+        """Take everything off and keep what was recorded; doing it twice is fine."""
+        if self._finished:
+            return
+        self._finished = True
+        try:
+            self.probe.rest()
+            self._sampler.stop()
+            self._batches = merge.batches(self.probe)
+            self._workers = merge.workers(self.probe)
+        finally:
+            self.probe.stop()
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.finish()
+
+    def write(self, folder: Path, ranges: Sequence[tuple[int, int]]) -> dict[str, Any] | None:
+        """Write ``loader.arrow`` and ``system.arrow``; returns what ``run.json`` keeps of them.
+
+        Args:
+            folder: The Run's folder.
+            ranges: Waits for input in its trace, for the offset of the clocks.
+        """
+        if not self._on:
+            return None
+        offset = measured_offset(ranges, self.probe.waits, system_offset())
+        batches = merge.shifted(self._batches, BATCH_INSTANTS, offset.ns)
+        instants = ("created_ns", "entered_ns", "ready_ns")
+        epochs = [asdict(epoch) for epoch in self.probe.epochs]
+        about = {
+            "clock_offset_ns": offset.ns,
+            "clock_error_ns": offset.error_ns,
+            "clock_source": offset.source,
+            **overhead(self.probe, self._batches),
+            "sampler_cpu_ns": self._sampler.cost_ns,
+        }
+        beside = {
+            "workers": merge.shifted(self._workers, instants, offset.ns),
+            "epochs": merge.shifted(epochs, ("start_ns",), offset.ns),
+        }
+        if batches:
+            write_columns(folder / LOADER_FILE, batches, BATCH_COLUMNS, about | beside)
+        rows = merge.shifted(self._sampler.rows, ("at_ns",), offset.ns)
+        write_columns(folder / SYSTEM_FILE, rows, SYSTEM_COLUMNS, self._facts())
+        return about | {"batches": len(batches)}
+
+    def _processes(self) -> list[tuple[int, int, int]]:
+        """Stream, number and process of the workers that run."""
+        return [
+            (context.stream, number, process.pid)
+            for context in list(self.probe.contexts)
+            for number, process in enumerate(list(context.processes))
+            if process.pid is not None
+        ]
+
+    def _facts(self) -> dict[str, Any]:
+        """What does not change during a run."""
+        from workbench.machine import cpu_limits
+
+        limits = cpu_limits()
+        found: dict[int, int] = {}
+        for row in self._batches:
+            for item in row.get("items", ()):
+                if item["file_system"] is not None:
+                    read = item["read_bytes"] or 0
+                    found[item["file_system"]] = found.get(item["file_system"], 0) + read
+        return {
+            "cpus_total": limits.total,
+            "cpus_affinity": limits.affinity,
+            "cpus_quota": limits.quota,
+            "cpus_usable": limits.usable,
+            "block_delay_accounted": accounts_delays(),
+            "network_mounts": network_mounts(),
+            "storage": [
+                storage(device).to_json() | {"read_bytes": read}
+                for device, read in sorted(found.items(), key=lambda pair: -pair[1])
+            ],
+        }

@@ -1,0 +1,69 @@
+"""How long a worker's batches take to be pickled and written to the pipe.
+
+A thread of the queue does both, beside the next batch; tensors are moved to shared memory while
+they are pickled.
+"""
+
+import time
+from collections.abc import Callable
+from multiprocessing import queues
+from multiprocessing.reduction import ForkingPickler
+from typing import Any
+
+from workbench.recording.loader.layout import Kind, pack
+
+
+class SendProbe:
+    """Times the queue thread of one worker process."""
+
+    def __init__(self, write: Callable[[bytes], None]) -> None:
+        self._write = write
+        self._expected: dict[int, tuple[int, int]] = {}
+        self._pickled: tuple[int, ...] | None = None
+        self._queue: Any = None
+        self._real_send: Any = None
+
+    def install(self, queue: Any) -> None:
+        """Time what this queue sends; its thread must not run yet."""
+        self._queue, self._real_send = queue, queue._send_bytes
+        queue._send_bytes = self._send
+        queues._ForkingPickler = _pickler(self._dumps)  # type: ignore[attr-defined]
+
+    def uninstall(self) -> None:
+        """Time nothing more; a thread that runs goes on without being timed."""
+        queues._ForkingPickler = ForkingPickler  # type: ignore[attr-defined]
+        self._queue._send_bytes = self._real_send
+        self._expected.clear()
+
+    def expect(self, task: object, epoch: int, batch: int) -> None:
+        """This object will be pickled next or soon."""
+        self._expected[id(task)] = epoch, batch
+
+    def _dumps(self, task: Any, protocol: int | None = None) -> Any:
+        known = self._expected.pop(id(task), None)
+        if known is None:
+            return ForkingPickler.dumps(task, protocol)
+        cpu, began = time.thread_time_ns(), time.monotonic_ns()
+        data = ForkingPickler.dumps(task, protocol)
+        took, cpu = time.monotonic_ns() - began, time.thread_time_ns() - cpu
+        self._pickled = (*known, began, took, cpu)
+        return data
+
+    def _send(self, data: Any, *args: Any, **kwargs: Any) -> Any:
+        pickled, self._pickled = self._pickled, None
+        if pickled is None:
+            return self._real_send(data, *args, **kwargs)
+        try:
+            return self._real_send(data, *args, **kwargs)
+        finally:
+            # From pickling on: the lock that workers share is waited for before the pipe is.
+            done = pickled[2] + pickled[3]
+            self._write(pack(Kind.SEND, *pickled, time.monotonic_ns() - done, len(data)))
+
+
+def _pickler(dumps: Callable[..., Any]) -> type[ForkingPickler]:
+    class TimedPickler(ForkingPickler):
+        """ForkingPickler, timed."""
+
+    TimedPickler.dumps = staticmethod(dumps)  # type: ignore[method-assign]
+    return TimedPickler

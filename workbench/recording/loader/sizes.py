@@ -1,0 +1,26 @@
+"""How many bytes a batch holds, in any nesting."""
+
+from collections.abc import Mapping
+from typing import Any
+
+LEAVES_MOST = 512
+"""Parts of a batch that are looked at; of a batch with more, the size is not known."""
+
+
+def bytes_in(batch: Any) -> int | None:
+    """Bytes of all tensors and arrays in a batch; ``None`` without any, or with very many."""
+    total = found = 0
+    waiting = [batch]
+    for _ in range(LEAVES_MOST):
+        if not waiting:
+            return total if found else None
+        part = waiting.pop()
+        size = getattr(part, "nbytes", None)
+        if isinstance(size, int):
+            total += size
+            found += 1
+        elif isinstance(part, Mapping):
+            waiting += part.values()
+        elif isinstance(part, list | tuple):
+            waiting += part
+    return None
