@@ -141,3 +141,15 @@ def test_the_names_of_the_layers_stand_apart_when_the_last_step_is_short():
     low = next(y for text, y in notes.items() if "wait for data" in text)
     high = next(y for text, y in notes.items() if "the rest" in text)
     assert high - low >= 0.07 * 100
+
+
+def test_steps_have_the_numbers_that_the_trace_gives_them():
+    figure = step_times([10 * MS, 11 * MS, 10 * MS], numbers=(102, 103, 104))
+    assert list(figure.data[0].x) == [102, 103, 104]
+    assert figure.data[0].customdata[0].startswith("<b>step 102</b>")
+
+
+def test_waits_have_the_numbers_that_the_trace_gives_them():
+    wait, _ = input_waits([10 * MS] * 3, [5 * MS] * 3, warmup=1, numbers=(7, 8, 9)).data
+    assert list(wait.x) == [8, 9]
+    assert wait.customdata[0].startswith("<b>step 8</b>")

@@ -103,3 +103,21 @@ def test_idle_cause_without_measurement_is_last_and_said():
     table = idle_table({"garbage_collection": None, "launch": 0, "input": 50}, 100)
     assert table.rows[0][0] == "input"
     assert "garbage collection  not measured" in table_text(table)
+
+
+def test_names_are_shortened_to_what_the_terminal_has_room_for():
+    """Of 40 columns the times take 7 and the gap 2: 31 are left for the name."""
+    table = Table(
+        caption="Kernels",
+        columns=(Column(name="kernel", kind="name"), Column(name="total", kind="time")),
+        rows=(("void at::native::" + "x" * 200, 1_234_000),),
+    )
+    lines = table_text(table, width=40).splitlines()
+    assert max(map(len, lines)) == 40
+    assert lines[2].startswith("void at::native::"[:15])
+    assert lines[2].endswith("1.23 ms")
+
+
+def test_a_step_alone_says_what_it_lacks():
+    (row,) = steps_table([], warmup=0, input_ns=None).rows
+    assert row == ("step time", 0, *["needs 2 steps"] * 5)

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 STYLES = {"critical": "bold red", "warning": "yellow", "info": "cyan"}
 ROWS = 10
 LONGEST_NAME = 60
+LEAST_NAME = 16
+"""Names are shortened to what a terminal has room for, but not below this."""
 
 
 def print_run(run: Run, console: Console | None = None) -> None:
@@ -41,7 +43,7 @@ def print_run(run: Run, console: Console | None = None) -> None:
             number = "?" if rank["rank"] is None else rank["rank"]
             title = f"rank {number} · {printable(rank['source'])}"
             console.print(Text(f"\n{title}", style="bold"))
-        for part in _rank(rank, told=run.notes):
+        for part in _rank(rank, told=run.notes, width=console.width):
             console.print(part)
 
 
@@ -62,7 +64,7 @@ def _findings(findings: tuple[Finding, ...]) -> Group:
     return Group(*lines)
 
 
-def _rank(rank: Mapping[str, Any], told: Sequence[str]) -> list[Any]:
+def _rank(rank: Mapping[str, Any], told: Sequence[str], width: int) -> list[Any]:
     parts = [_trust(rank["trust"], told), _overview(rank)]
     for device in rank["devices"]:
         if device["breakdown_us"] is not None:
@@ -72,9 +74,9 @@ def _rank(rank: Mapping[str, Any], told: Sequence[str]) -> list[Any]:
         title = "Where the loop's thread spends the window"
         parts.append(_breakdown(title, rank["host_breakdown_us"]))
     if rank["kernels"]:
-        parts.append(_kernels(rank["kernels"]))
+        parts.append(_kernels(rank["kernels"], width))
     if rank["operators"]:
-        parts.append(_operators(rank["operators"]))
+        parts.append(_operators(rank["operators"], width))
     return parts
 
 
@@ -95,6 +97,9 @@ def _overview(rank: Mapping[str, Any]) -> Table:
     steps, wait = rank["steps"], rank["input"]
     if steps is None:
         table.add_row("steps", Text("the trace marks none (see --infer-steps)"))
+    elif steps["time_us"]["median"] is None:
+        said = "a time from completion to completion needs two"
+        table.add_row("steps", Text(f"{steps['count']}, median {NOT_MEASURED}: {said}"))
     else:
         median = _us(steps["time_us"]["median"])
         inferred = " (inferred from what repeats)" if steps["source"] == "inferred" else ""
@@ -140,43 +145,51 @@ def _breakdown(title: str, parts: Mapping[str, float | None]) -> Padding:
     return Padding(table, (1, 0, 0, 0))
 
 
-def _kernels(rows: list[Mapping[str, Any]]) -> Padding:
-    table = _table(
-        "Kernels",
-        ("kernel", "left"),
-        ("family", "left"),
-        ("calls", "right"),
-        ("total", "right"),
-        ("share", "right"),
-    )
-    for row in sorted(rows, key=lambda r: -r["total_us"])[:ROWS]:
-        table.add_row(
-            Text(shorten(row["name"])),
+def _kernels(rows: list[Mapping[str, Any]], width: int) -> Padding:
+    largest = sorted(rows, key=lambda r: -r["total_us"])[:ROWS]
+    cells = [
+        (
             row["family"],
             count_text(row["calls"]),
             _us(row["total_us"]),
             share_text(row["share"]),
         )
-    return Padding(table, (1, 0, 0, 0))
+        for row in largest
+    ]
+    columns = ("kernel", "family", "calls", "total", "share")
+    return _named("Kernels", columns, [row["name"] for row in largest], cells, width)
 
 
-def _operators(rows: list[Mapping[str, Any]]) -> Padding:
-    table = _table(
-        "Operators",
-        ("operator", "left"),
-        ("calls", "right"),
-        ("host alone", "right"),
-        ("host with children", "right"),
-        ("device", "right"),
-    )
-    for row in sorted(rows, key=lambda r: -r["host_self_us"])[:ROWS]:
-        table.add_row(
-            Text(shorten(row["name"])),
+def _operators(rows: list[Mapping[str, Any]], width: int) -> Padding:
+    largest = sorted(rows, key=lambda r: -r["host_self_us"])[:ROWS]
+    cells = [
+        (
             count_text(row["calls"]),
             _us(row["host_self_us"]),
             _us(row["host_total_us"]),
             _us(row["device_us"]),
         )
+        for row in largest
+    ]
+    columns = ("operator", "calls", "host alone", "with nested", "device")
+    return _named("Operators", columns, [row["name"] for row in largest], cells, width)
+
+
+def _named(
+    title: str,
+    columns: tuple[str, ...],
+    foreign: Sequence[str],
+    cells: Sequence[tuple[str, ...]],
+    width: int,
+) -> Padding:
+    """A table of names and values, the names as long as the terminal is wide."""
+    first, *heads = columns
+    taken = [max([len(head), *(len(row[i]) for row in cells)]) for i, head in enumerate(heads)]
+    room = min(LONGEST_NAME, max(LEAST_NAME, width - sum(taken) - 2 * len(heads)))
+    values = [(head, "left" if head == "family" else "right") for head in heads]
+    table = _table(title, (first, "left"), *values)
+    for name, row in zip(foreign, cells, strict=True):
+        table.add_row(Text(shorten(name, room), no_wrap=True), *row)
     return Padding(table, (1, 0, 0, 0))
 
 
@@ -185,13 +198,13 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else "�" for c in text)
 
 
-def shorten(name: str) -> str:
+def shorten(name: str, room: int = LONGEST_NAME) -> str:
     """A long name with its middle left out, so that both ends can still be told apart."""
     clean = printable(name)
-    if len(clean) <= LONGEST_NAME:
+    if len(clean) <= room:
         return clean
-    half = (LONGEST_NAME - 1) // 2
-    return f"{clean[:half]}…{clean[-half:]}"
+    head = (room - 1) // 2
+    return f"{clean[:head]}…{clean[-(room - 1 - head) :]}"
 
 
 def _table(title: str, *columns: tuple[str, str]) -> Table:

@@ -1,6 +1,7 @@
 """Tables: one record, shown as HTML or as aligned text, numbers always through ``units``."""
 
 import math
+import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -24,6 +25,7 @@ NOT_KNOWN = "not known"
 
 _NUMERIC = frozenset({"value", "time", "share", "count", "bytes", "number"})
 _TEXT_NAME_WIDTH = 60
+_LEAST_NAME_WIDTH = 16
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,19 +88,44 @@ def table_html(table: Table, *, caption: bool = True) -> str:
     )
 
 
-def table_text(table: Table, *, caption: bool = True) -> str:
-    """The table as aligned lines for a terminal."""
+def table_text(table: Table, *, caption: bool = True, width: int | None = None) -> str:
+    """The table as aligned lines for a terminal.
+
+    Args:
+        table: The table.
+        caption: Whether its caption stands above.
+        width: Columns of the terminal, asked for when not given: names are shortened to fit.
+    """
     kinds = [column.kind for column in table.columns]
-    cells = [[visible(column.name) for column in table.columns]]
-    cells += [
-        [_short(cell_text(v, k)) for v, k in zip(row, kinds, strict=True)] for row in table.rows
-    ]
+    head = [visible(column.name) for column in table.columns]
+    body = [[cell_text(v, k) for v, k in zip(row, kinds, strict=True)] for row in table.rows]
+    room = _name_room(head, body, kinds, width or shutil.get_terminal_size((120, 24)).columns)
+    cells = [head]
+    for row in body:
+        shortened = zip(row, kinds, strict=True)
+        cells.append([_short(t, room if k == "name" else _TEXT_NAME_WIDTH) for t, k in shortened])
     widths = [max(len(row[i]) for row in cells) for i in range(len(kinds))]
     lines = [visible(table.caption)] if caption else []
     lines += [_line(row, widths, kinds) for row in cells]
     if table.left_out:
         lines.append(f"and {count_text(table.left_out)} more not listed")
     return "\n".join(lines)
+
+
+def _name_room(
+    head: Sequence[str], body: Sequence[Sequence[str]], kinds: Sequence[Kind], width: int
+) -> int:
+    """How long a name may be so that a line fits into the terminal."""
+    named = kinds.count("name")
+    if not named:
+        return _TEXT_NAME_WIDTH
+    taken = sum(
+        max(len(head[i]), *(len(_short(row[i], _TEXT_NAME_WIDTH)) for row in body))
+        for i, kind in enumerate(kinds)
+        if kind != "name" and body
+    )
+    room = (width - taken - 2 * (len(kinds) - 1)) // named
+    return min(_TEXT_NAME_WIDTH, max(_LEAST_NAME_WIDTH, room))
 
 
 def _line(row: Sequence[str], widths: Sequence[int], kinds: Sequence[Kind]) -> str:
@@ -109,11 +136,11 @@ def _line(row: Sequence[str], widths: Sequence[int], kinds: Sequence[Kind]) -> s
     return "  ".join(padded).rstrip()
 
 
-def _short(text: str) -> str:
-    if len(text) <= _TEXT_NAME_WIDTH:
+def _short(text: str, room: int) -> str:
+    if len(text) <= room:
         return text
-    half = _TEXT_NAME_WIDTH // 2
-    return f"{text[: half - 1]}…{text[-half:]}"
+    tail = room // 2
+    return f"{text[: room - tail - 1]}…{text[-tail:]}"
 
 
 def _cell(value: object, kind: Kind) -> str:
