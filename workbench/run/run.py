@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from workbench.run.compare import Comparison
     from workbench.run.perfetto import PerfettoView
     from workbench.run.summary import Summary
+    from workbench.store.loader import LoaderRecords
     from workbench.trace.table import Trace
 
 FigureName = Literal[
@@ -161,6 +162,34 @@ class Run:
     def communication(self) -> pd.DataFrame | None:
         """Collectives in the window by kind and process group: bytes, time, wait and transfer."""
         return self._table(lambda rank: rank.communication)
+
+    @cached_property
+    def loader_records(self) -> LoaderRecords | None:
+        """What the loader's probes recorded: batches, worker processes, epochs, clock."""
+        from workbench.run.loader import loader_records
+
+        return loader_records(self)
+
+    @property
+    def loader(self) -> pd.DataFrame | None:
+        """One row a batch: its worker, its step, and the time of every stage on the way."""
+        records = self.loader_records
+        return None if records is None else records.batches
+
+    @cached_property
+    def system(self) -> pd.DataFrame | None:
+        """Samples of the training process, the workers and the host while it was measured.
+
+        ``attrs`` holds what does not change: usable processors, storage, network mounts.
+        """
+        from workbench.run.loader import system_samples
+
+        found = system_samples(self)
+        if found is None:
+            return None
+        samples, about = found
+        samples.attrs.update(about)
+        return samples
 
     @property
     def imbalance(self) -> pd.DataFrame | None:

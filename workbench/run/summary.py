@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.findings import Finding
 from workbench.run.breadth import breadth, breadth_not_measured
+from workbench.run.loader import loader_not_measured
 from workbench.run.rank import RankAnalysis
 from workbench.store.record import RunRecord
 
@@ -64,6 +65,7 @@ def not_measured(run: Run) -> dict[str, str]:
             "wb.profile, or open it with infer_steps=True (--infer-steps)"
         )
     reasons |= breadth_not_measured(run)
+    reasons |= loader_not_measured(run)
     if all(rank.input_wait is None for rank in ranks):
         reasons["input"] = "the trace holds no record of a data loader"
     if all(rank.memory is None for rank in ranks):

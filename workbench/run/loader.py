@@ -1,0 +1,77 @@
+"""What the loader's workers and the machine did while a Run was measured."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from workbench.run.run import Run
+    from workbench.store.loader import LoaderRecords
+    from workbench.trace.table import Trace
+
+TO_DEVICE = "workbench.to_device"
+"""Our own loops' range around bringing a batch to the device."""
+
+
+def loader_records(run: Run) -> LoaderRecords | None:
+    """The loader's records, on the clock of the trace; ``None`` where none were made."""
+    from workbench.store.loader import read_loader
+
+    folder = _folder(run, "loader.arrow")
+    if folder is None:
+        return None
+    records = read_loader(folder, run.trace.base_ns or 0)
+    if records is not None:
+        records.batches["to_device_ns"] = to_device(run.trace, records.batches)
+    return records
+
+
+def system_samples(run: Run) -> tuple[pd.DataFrame, dict[str, Any]] | None:
+    """Samples of processes and host, and what does not change, such as usable processors."""
+    from workbench.store.loader import read_system
+
+    folder = _folder(run, "system.arrow")
+    return None if folder is None else read_system(folder, run.trace.base_ns or 0)
+
+
+def to_device(trace: Trace, batches: pd.DataFrame) -> pd.Series[int]:
+    """Host time of bringing each batch to the device, where the trace holds it."""
+    import pandas as pd
+
+    events = trace.events
+    rows = np.flatnonzero(np.isin(events.name, trace.name_codes(lambda name: name == TO_DEVICE)))
+    taken = pd.Series(pd.NA, index=batches.index, dtype="Int64")
+    delivered = (batches["wait_start_ns"] + batches["wait_ns"]).dropna().astype("int64")
+    ends = np.sort(delivered.to_numpy())
+    order = delivered.index[np.argsort(delivered.to_numpy(), kind="stable")]
+    for row in rows:
+        index = int(np.searchsorted(ends, events.ts[row], "right")) - 1
+        if index >= 0:
+            known = taken[order[index]]
+            taken[order[index]] = int(events.dur[row]) + (0 if pd.isna(known) else int(known))
+    return taken
+
+
+def loader_not_measured(run: Run) -> dict[str, str]:
+    """Why the tables about the loader are missing, by name."""
+    if run.record is None:
+        why = "a trace holds nothing of loader workers: wb.profile and wb.capture record them"
+        return {"loader": why, "system": why}
+    reasons = {}
+    if _folder(run, "system.arrow") is None:
+        reasons["system"] = "it was not recorded: Record(loader=False), or an older version"
+    if _folder(run, "loader.arrow") is None:
+        reasons["loader"] = reasons.get("system") or (
+            "no loader was seen: in a loop of your own, cap.watch(loader) lets it be recorded"
+        )
+    return reasons
+
+
+def _folder(run: Run, name: str) -> Path | None:
+    folder = run.folder
+    return folder if folder is not None and (folder / name).is_file() else None
