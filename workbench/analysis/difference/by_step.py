@@ -10,6 +10,8 @@ from workbench.analysis.steps import Steps
 
 Counts = NDArray[np.int64]
 
+MICROSECOND = 1000
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ByStep:
@@ -25,7 +27,7 @@ class ByStep:
     order: Counts = field(default_factory=lambda: np.empty(0, np.int64))
     """Rows of what ran in one typical step, in order of time; empty where nobody asks."""
     rounding_ns: int = 1
-    """Step of the clock that the durations were written in."""
+    """Unit in which the durations were written: whole microseconds before torch 2.3."""
 
     @property
     def steps(self) -> int:
@@ -99,7 +101,7 @@ def tabulate(
         ns=sums,
         median_ns=_medians(row, ns, len(names)),
         order=np.empty(0, np.int64) if order is None else order,
-        rounding_ns=max(1, int(np.gcd.reduce(ns))) if len(ns) else 1,
+        rounding_ns=MICROSECOND if len(ns) and not (ns % MICROSECOND).any() else 1,
     )
 
 
