@@ -38,7 +38,7 @@ def collective_bandwidth(
         names.plain(headline(known, at_least=at_least)),
         names.plain(_subtitle(len(known), len(shown), at_least=at_least)),
         height=360,
-        xaxis={"title": {"text": "size of the buffer"}, "type": "log", **_bytes_ticks(shown)},
+        xaxis={"title": {"text": "size of the buffer"}, "type": "log", **bytes_ticks(shown)},
         yaxis={"title": {"text": "bus bandwidth (GB/s)"}, "type": "log", "dtick": 1},
         showlegend=shown["collective"].nunique() > 1,
         legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 1, "xanchor": "right"},
@@ -93,7 +93,8 @@ def _points(kind: str, rows: "pd.DataFrame", symbol: str) -> dict[str, Any]:
     }
 
 
-def _bytes_ticks(rows: "pd.DataFrame") -> dict[str, Any]:
+def bytes_ticks(rows: "pd.DataFrame") -> dict[str, Any]:
+    """Ticks of a logarithmic axis of sizes in words, a power of ten each."""
     low, high = len(str(int(rows["bytes"].min()))) - 1, len(str(int(rows["bytes"].max())))
     ticks = [10**power for power in range(low, high + 1)]
     return {"tickvals": ticks, "ticktext": [bytes_text(tick) for tick in ticks]}

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 def breakdown_chart(parts: Breakdown | None, **rest: Any) -> StaticFigure:
     """Where a step goes; ``None`` says that it was not measured, ``reason=`` why."""
     if parts is None:
-        return _chart(breakdown(None, total_ns=0, device_label="the loop", **rest), None, "")
+        return drawn_chart(breakdown(None, total_ns=0, device_label="the loop", **rest), None, "")
     figure = breakdown(
         parts.parts_ns,
         total_ns=parts.total_ns,
@@ -54,7 +54,7 @@ def breakdown_chart(parts: Breakdown | None, **rest: Any) -> StaticFigure:
         doubt=parts.doubt,
         **rest,
     )
-    return _chart(figure, parts_table(parts), "One bar divided into the parts of a step.")
+    return drawn_chart(figure, parts_table(parts), "One bar divided into the parts of a step.")
 
 
 def steps_chart(
@@ -67,19 +67,21 @@ def steps_chart(
     """Step times in order and their distribution."""
     figure = step_times(step_ns, warmup=warmup, input_ns=input_ns, **rest)
     table = steps_table([] if step_ns is None else step_ns, warmup=warmup, input_ns=input_ns)
-    return _chart(figure, table, "A point a step, and a histogram of the step times.")
+    return drawn_chart(figure, table, "A point a step, and a histogram of the step times.")
 
 
 def kernels_chart(frame: "pd.DataFrame | None", **rest: Any) -> StaticFigure:
     """The kernels with the longest total time."""
     table = None if frame is None else kernels_table(frame)
-    return _chart(kernel_times(frame, **rest), table, "A bar for each of the longest kernels.")
+    return drawn_chart(kernel_times(frame, **rest), table, "A bar for each of the longest kernels.")
 
 
 def operators_chart(frame: "pd.DataFrame | None", **rest: Any) -> StaticFigure:
     """The operators with the longest time."""
     table = None if frame is None else operators_table(frame)
-    return _chart(operator_times(frame, **rest), table, "A bar for each of the longest operators.")
+    return drawn_chart(
+        operator_times(frame, **rest), table, "A bar for each of the longest operators."
+    )
 
 
 def idle_chart(
@@ -105,13 +107,13 @@ def idle_chart(
         **rest,
     )
     alt = "A bar for each cause of idle time; below, a point for each long piece."
-    return _chart(figure, idle_table(by_cause, window_ns), alt)
+    return drawn_chart(figure, idle_table(by_cause, window_ns), alt)
 
 
 def ranks_chart(frame: "pd.DataFrame | None", **rest: Any) -> StaticFigure:
     """A step of every rank, and how long it waits for the others."""
     table = None if frame is None else ranks_table(frame)
-    return _chart(rank_times(frame, **rest), table, "A bar a rank, divided into phases.")
+    return drawn_chart(rank_times(frame, **rest), table, "A bar a rank, divided into phases.")
 
 
 def collectives_chart(
@@ -119,7 +121,7 @@ def collectives_chart(
 ) -> StaticFigure:
     """Bytes and bus bandwidth of every collective; the table sums them by kind and group."""
     table = None if frame is None else collectives_table(frame)
-    return _chart(collective_bandwidth(calls, **rest), table, "A point a collective.")
+    return drawn_chart(collective_bandwidth(calls, **rest), table, "A point a collective.")
 
 
 def waits_chart(
@@ -133,7 +135,7 @@ def waits_chart(
     table = None
     if step_ns is not None and input_ns is not None and len(step_ns) == len(input_ns):
         table = waits_table(step_ns, input_ns, warmup=warmup, numbers=rest.get("numbers"))
-    return _chart(input_waits(step_ns, input_ns, warmup=warmup, **rest), table, _WAITS)
+    return drawn_chart(input_waits(step_ns, input_ns, warmup=warmup, **rest), table, _WAITS)
 
 
 def comparison_chart(
@@ -156,7 +158,7 @@ def comparison_chart(
         columns=(Column(name="run"), *columns[1:]),
         rows=tuple((name, *row[1:]) for name, row in zip(names_of, sides, strict=True)),
     )
-    return _chart(figure, table, "Two rows of points, a point a step.")
+    return drawn_chart(figure, table, "Two rows of points, a point a step.")
 
 
 def difference_chart(
@@ -171,7 +173,7 @@ def difference_chart(
     figure = difference_bars(frame, of=of, names_of=names_of, per=per, **rest)
     table = None if frame is None else difference_table(frame, of, names_of, per)
     alt = "A bar a row: to the left of the line what takes less time, to the right what takes more."
-    return _chart(figure, table, alt)
+    return drawn_chart(figure, table, alt)
 
 
 def named(chart: StaticFigure, whose: str) -> StaticFigure:
@@ -182,7 +184,7 @@ def named(chart: StaticFigure, whose: str) -> StaticFigure:
     )
 
 
-def _chart(figure: "go.Figure", table: Table | None, drawn: str) -> StaticFigure:
+def drawn_chart(figure: "go.Figure", table: Table | None, drawn: str) -> StaticFigure:
     """The alternative text is the finding, then how it is drawn."""
     made = StaticFigure(figure=figure, table=table, alt="")
     alt = ". ".join(part for part in (made.title, made.subtitle, drawn) if part)

@@ -52,19 +52,19 @@ _COLLECTIVES: tuple[tuple[str, str, Kind], ...] = (
 def kernels_table(frame: "pd.DataFrame", *, limit: int = LIMIT) -> Table:
     """Kernels by total time, longest first."""
     ranked = frame.sort_values("total_ns", ascending=False, kind="stable")
-    return _from_frame("Kernels", ranked, _KERNELS, limit)
+    return from_frame("Kernels", ranked, _KERNELS, limit)
 
 
 def operators_table(frame: "pd.DataFrame", *, limit: int = LIMIT) -> Table:
     """Operators by device time where it was measured, else by their own host time."""
     by = ["device_ns", "host_self_ns"]
     ranked = frame.sort_values(by, ascending=False, kind="stable", na_position="last")
-    return _from_frame("Operators", ranked, _OPERATORS, limit)
+    return from_frame("Operators", ranked, _OPERATORS, limit)
 
 
 def collectives_table(frame: "pd.DataFrame", *, limit: int = LIMIT) -> Table:
     """Collectives by kind and process group, longest first."""
-    return _from_frame("Collectives in the window", frame, _COLLECTIVES, limit)
+    return from_frame("Collectives in the window", frame, _COLLECTIVES, limit)
 
 
 def ranks_table(frame: "pd.DataFrame") -> Table:
@@ -148,9 +148,10 @@ def _statistics(values: NDArray[np.float64]) -> tuple[object, ...]:
     return (len(values), float(np.median(values)), float(values.mean()), p95, low, high)
 
 
-def _from_frame(
+def from_frame(
     caption: str, frame: "pd.DataFrame", wanted: Sequence[tuple[str, str, Kind]], limit: int
 ) -> Table:
+    """The first rows of a frame: of each wanted column its name, its title and its kind."""
     present = [each for each in wanted if each[0] in frame.columns]
     if "rank" in frame.columns:
         present.insert(1, ("rank", "rank", "text"))

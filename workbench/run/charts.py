@@ -17,6 +17,7 @@ from workbench.pages.charts import (
     steps_chart,
     waits_chart,
 )
+from workbench.run import detail_charts
 from workbench.run.summary import not_idle_because
 from workbench.run.view import breakdowns, device_label, doubt, rank_label
 
@@ -31,15 +32,15 @@ TOO_FEW = "one complete step has no time from completion to completion; record a
 
 def chart(run: Run, name: str, rank: RankAnalysis, device: int | None) -> StaticFigure:
     """The chart of that name; an unknown name or device lists the known ones."""
-    if name == "ranks":
-        return _ranks(run)
+    if name in _RUN_CHARTS:
+        return _RUN_CHARTS[name](run)
     drawn = _of_rank(run, name, rank, device)
     return named(drawn, rank_label(rank)) if len(run.ranks) > 1 else drawn
 
 
 def _of_rank(run: Run, name: str, rank: RankAnalysis, device: int | None) -> StaticFigure:
     if name not in _CHARTS and name not in _DEVICE_CHARTS:
-        known = ", ".join((*_DEVICE_CHARTS, *_CHARTS, "ranks"))
+        known = ", ".join((*_DEVICE_CHARTS, *_CHARTS, *_RUN_CHARTS))
         raise RunError(f"no figure is called {name!r}; there are {known}.")
     devices = tuple(rank.device_time)
     if device is not None and device not in devices:
@@ -158,6 +159,9 @@ def _traced_waits(rank: RankAnalysis) -> StaticFigure:
 _DEVICE_CHARTS: dict[str, Callable[[RankAnalysis, int | None], StaticFigure]] = {
     "breakdown": _breakdown,
     "idle": _idle,
+    "waterfall": detail_charts.waterfall,
+    "step_parts": detail_charts.step_parts,
+    "queue": detail_charts.queue,
 }
 _CHARTS: dict[str, Callable[[Run, RankAnalysis], StaticFigure]] = {
     "steps": _steps,
@@ -165,4 +169,9 @@ _CHARTS: dict[str, Callable[[Run, RankAnalysis], StaticFigure]] = {
     "operators": _operators,
     "input": _input,
     "communication": _communication,
+    "copies": detail_charts.copies,
+}
+_RUN_CHARTS: dict[str, Callable[[Run], StaticFigure]] = {
+    "ranks": _ranks,
+    "rank_steps": detail_charts.rank_steps,
 }

@@ -27,7 +27,19 @@ if TYPE_CHECKING:
     from workbench.trace.table import Trace
 
 FigureName = Literal[
-    "breakdown", "steps", "kernels", "operators", "idle", "input", "communication", "ranks"
+    "breakdown",
+    "waterfall",
+    "steps",
+    "step_parts",
+    "kernels",
+    "operators",
+    "idle",
+    "input",
+    "queue",
+    "copies",
+    "communication",
+    "ranks",
+    "rank_steps",
 ]
 
 
@@ -204,10 +216,11 @@ class Run:
     def figure(
         self, name: FigureName, *, rank: int | None = None, device: int | None = None
     ) -> StaticFigure:
-        """A chart: breakdown, steps, kernels, operators, idle, input, communication or ranks.
+        """A chart by its name: breakdown, steps, kernels and so on, see ``FigureName``.
 
         A chart is of one rank, the first when none is named; where there are several, its title
-        says which. Breakdown and idle are of one device, the first when none is named.
+        says which. Breakdown, waterfall, idle, queue and the parts of steps are of one device, the
+        first when none is named. Ranks and rank_steps are of all.
         """
         from workbench.run.charts import chart
 

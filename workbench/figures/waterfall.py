@@ -1,0 +1,169 @@
+"""From compute alone to the measured step: what each other part adds."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from workbench.figures import names, palette, template
+from workbench.figures.breakdown import Doubt, Part, is_host, ordered, whole_text
+from workbench.figures.empty import not_measured
+from workbench.figures.scale import exact, time_scale
+from workbench.units import share_text, time_text
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+ROW = 26
+ROOM = 1.3
+"""The axis reaches so far beyond the step, for the words at the last bar."""
+
+
+def waterfall(
+    parts_ns: Mapping[str, int | None] | None,
+    *,
+    total_ns: int,
+    device_label: str,
+    steps: int | None = None,
+    of_steps: int | None = None,
+    doubt: Doubt | None = None,
+    reason: str = "the trace holds no device work; on the CPU see where a step goes.",
+) -> "go.Figure":
+    """Draw compute alone, then what every other part adds, then the measured step.
+
+    Args:
+        parts_ns: Nanoseconds by category of a device; ``None`` = not measured.
+        total_ns: Length of the steps together, or of the window; the parts sum to it.
+        device_label: "GPU 0 (A100)".
+        steps: How many steps these are; given, times are shown per step.
+        of_steps: Complete steps of the recording, where some are left out.
+        doubt: What the trace cannot be trusted for: the title then claims nothing about it.
+        reason: Said when there is nothing to draw.
+    """
+    measured = {name: ns for name, ns in (parts_ns or {}).items() if ns is not None}
+    if total_ns <= 0 or not any(measured.values()) or is_host(measured):
+        return not_measured("From compute alone to the measured step", reason)
+    compute = measured.pop("compute", 0)
+    added = ordered(measured, total_ns)
+    per = steps or 1
+    scale = time_scale(total_ns / per)
+    whole = "step" if steps else "window"
+    drawn = template.figure(
+        names.plain(
+            headline(compute, added, total_ns, device_label=device_label, whole=whole, doubt=doubt)
+        ),
+        names.plain(f"{whole_text(total_ns, steps, of_steps)}, under the profiler"),
+        height=132 + ROW * (len(added) + 2),
+        xaxis={
+            "title": {"text": f"{'mean time per step' if steps else 'time'} ({scale.unit})"},
+            "range": [0, ROOM * total_ns / per / scale.size],
+            "fixedrange": True,
+        },
+        yaxis={
+            "range": [len(added) + 1.6, -0.6],
+            "fixedrange": True,
+            "showgrid": False,
+            "showticklabels": False,
+        },
+    )
+    bars = [
+        (0, compute, Part("compute", compute, "compute alone")),
+        *_climbing(compute, added),
+        (0, total_ns, Part("", total_ns, f"the measured {whole}")),
+    ]
+    drawn.add_bar(**_bars(bars, total_ns, per, scale.size))
+    for row, (start, ns, part) in enumerate(bars):
+        sign = "+ " if 0 < row < len(bars) - 1 else ""
+        text = f"{names.plain(part.label)}  <b>{sign}{time_text(ns / per)}</b>"
+        at = (start + ns) / per / scale.size
+        drawn.add_annotation(
+            template.direct_label(text, x=at, y=row, xanchor="left", xshift=6)
+            if at < 0.62 * ROOM * total_ns / per / scale.size
+            else _before(text, start / per / scale.size, row)
+        )
+    return drawn
+
+
+def headline(
+    compute: int,
+    added: list[Part],
+    total_ns: int,
+    *,
+    device_label: str,
+    whole: str,
+    doubt: Doubt | None = None,
+) -> str:
+    """What compute alone would take, and what adds most."""
+    if doubt == "times":
+        return f"Cannot tell how busy {device_label} is: this profile fails its own checks"
+    share = share_text(compute / total_ns)
+    said = f"Compute alone would take {share} of the {whole} of {device_label}"
+    if not added or (doubt == "causes" and max(added, key=lambda p: p.ns).name not in _WORK):
+        return said
+    most = max(added, key=lambda part: part.ns)
+    return f"{said}; {most.label} adds most, {share_text(most.ns / total_ns)}"
+
+
+_WORK = frozenset(
+    {
+        "exposed_communication",
+        "exposed_communication_wait",
+        "exposed_communication_transfer",
+        "exposed_memory",
+    }
+)
+
+
+def _climbing(start: int, added: list[Part]) -> list[tuple[int, int, Part]]:
+    made = []
+    for part in added:
+        made.append((start, part.ns, part))
+        start += part.ns
+    return made
+
+
+def _before(text: str, at: float, row: int) -> dict[str, Any]:
+    """Left of a bar that has no room for words to its right; a bar from 0 carries them inside."""
+    if at > 0:
+        return template.direct_label(text, x=at, y=row, xanchor="right", xshift=-6)
+    return template.direct_label(
+        text, x=0, y=row, xanchor="left", xshift=6, font={"color": "#FFFFFF"}
+    )
+
+
+def _bars(
+    bars: list[tuple[int, int, Part]], total_ns: int, per: int, size: float
+) -> dict[str, Any]:
+    looks = [palette.category(part.name) for _, _, part in bars]
+    colours = [
+        look.colour if part.name else _WHOLE for look, (_, _, part) in zip(looks, bars, strict=True)
+    ]
+    said = [
+        f"<b>{names.plain(part.label)}</b><br>{exact(ns / per)}"
+        f"<br>{share_text(ns / total_ns)} of the whole"
+        for _, ns, part in bars
+    ]
+    hatched = [
+        bool(part.name) and look.hatched for look, (_, _, part) in zip(looks, bars, strict=True)
+    ]
+    thin = [bool(part.name) and look.idle for look, (_, _, part) in zip(looks, bars, strict=True)]
+    return {
+        "orientation": "h",
+        "base": [start / per / size for start, _, _ in bars],
+        "x": [ns / per / size for _, ns, _ in bars],
+        "y": list(range(len(bars))),
+        "width": [0.3 if each else 0.7 for each in thin],
+        "marker": {
+            "color": colours,
+            "line": {"width": 0},
+            "pattern": {
+                "shape": ["/" if each else "" for each in hatched],
+                "fillmode": "replace",
+                "size": 6,
+                "solidity": 0.5,
+            },
+        },
+        "customdata": said,
+        "hovertemplate": "%{customdata}<extra></extra>",
+    }
+
+
+_WHOLE = "#5A5A5A"
