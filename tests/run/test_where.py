@@ -91,8 +91,8 @@ def test_ranks_are_compared_with_their_like(tmp_path: Path) -> None:
     assert table is not None
     gemm = table[table["name"] == "gemm"].set_index("rank")
     assert gemm["difference_ns"].to_dict() == {0: 0, 1: 100_000}
-    assert "2 ranks are compared with their like" in found.notes[0]
-    assert "first has 1 more" in found.notes[1]
+    assert "2 ranks are compared with their like" in found.notes[1]
+    assert "first has 1 more" in found.notes[2]
     assert [each["rank"] for each in found.to_json()["where"]] == [0, 1]
 
 
@@ -105,7 +105,7 @@ def test_ranks_without_their_like_are_compared_and_said(tmp_path: Path) -> None:
         for number in {0, 1, 2, 3} - set(numbers):
             (whole / f"rank{number}.trace.json").unlink()
         runs.append(wb.open(folder))
-    assert "no rank in common" in wb.compare(*runs).notes[0]
+    assert any("no rank in common" in note for note in wb.compare(*runs).notes)
 
 
 def test_another_makers_kernels_are_compared_by_family(tmp_path: Path) -> None:
@@ -135,7 +135,7 @@ def test_one_kernel_that_is_slower_is_no_slower_clock(tmp_path: Path) -> None:
     kinds = ("sgemm_a", "softmax_b", "add_functor", "batch_norm_c", "maxpool_d")
     first = [Call(name, FIVE) for name in kinds]
     second = [*first[:-1], Call("maxpool_d", [2 * us for us in FIVE])]
-    assert not compared(tmp_path, loop(*first), loop(*second)).notes
+    assert len(compared(tmp_path, loop(*first), loop(*second)).notes) == 1, "step times only"
 
 
 def cpu_only() -> Kineto:

@@ -23,7 +23,7 @@ WORDS = {
     "slower": "▼ slower",
     "added": "+ added",
     "removed": "− removed",
-    "same": "≈ same",
+    "same": "≈ within spread",
     "cannot_tell": "≈ cannot tell",
     "not_measured": "not measured on one side",
 }
@@ -40,6 +40,8 @@ _SUBJECTS: dict[str, tuple[str, str]] = {
 }
 ROW = 36
 """Pixels of one row: a line of text and a bar."""
+MOST_REACH = 1.3
+"""The axis grows by at most this for intervals: of two steps they can be wide beyond reading."""
 FAINT = 0.35
 """Bars of differences that prove nothing."""
 PER = {"step": "a step", "sample": "a sample", "window": "in all"}
@@ -104,6 +106,7 @@ def headline(ranked: Sequence[What], of: Of, names_of: tuple[str, str], per: str
     label = names.shorten(_brief(top, of), 44)
     if top["change"] in ("added", "removed"):
         return f"{label} is {top['change']}: {time_text(abs(ns))} {PER[per]}"
+    label = f"{label[0].upper()}{label[1:]}" if of == "breakdown" else label
     return f"{label} takes {time_text(abs(ns))} {'less' if ns < 0 else 'more'} {PER[per]}"
 
 
@@ -112,12 +115,17 @@ def _subtitle(table: "pd.DataFrame", total: float, names_of: tuple[str, str], pe
     sign = "less" if total < 0 else "more"
     text = f"together {time_text(abs(total))} {sign} {PER[per]} in {names_of[1]}"
     text += f" ({time_text(sums[0])} to {time_text(sums[1])}), under the profiler"
-    return f"{text} · faint: not beyond what steps differ by"
+    changes = set(table[table["difference_ns"] != 0]["change"])
+    if "same" in changes:
+        text += " · faint: not beyond what steps differ by"
+    return text
 
 
 def word(record: What, of: Of) -> str:
     """The change of a row by shape and word; a part of a step is not fast, it is less or more."""
     change = str(record["change"])
+    if change == "same" and record["difference_ns"] == 0:
+        return "= same"
     return (_OF_PARTS if of == "breakdown" else {}).get(change, WORDS.get(change, change))
 
 
@@ -205,7 +213,9 @@ def _signed(ns: float) -> str:
 def _drawn(
     title: str, subtitle: str, rows: Sequence[Mapping[str, Any]], *, axis: str
 ) -> "go.Figure":
-    reach = max(abs(float(row["ns"])) for row in rows)
+    longest = max(abs(float(row["ns"])) for row in rows)
+    ends = [abs(end) for row in rows if row["interval"] is not None for end in row["interval"]]
+    reach = min(max([longest, *ends]), MOST_REACH * longest) or 1.0
     scale = time_scale(reach)
     drawn = template.figure(
         title,
@@ -228,7 +238,7 @@ def _drawn(
     line = {"color": palette.INK, "width": 1}
     drawn.add_shape(type="line", x0=0, x1=0, y0=-0.3, y1=len(rows) - 0.4, line=line)
     drawn.add_bar(**_bars(rows, scale.size))
-    _whiskers(drawn, rows, scale.size)
+    _whiskers(drawn, rows, scale.size, reach)
     return drawn
 
 
@@ -248,15 +258,15 @@ def _bars(rows: Sequence[Mapping[str, Any]], size: float) -> dict[str, Any]:
     }
 
 
-def _whiskers(drawn: "go.Figure", rows: Sequence[Mapping[str, Any]], size: float) -> None:
-    """The 95 % interval of each difference as a thin line over its bar."""
+def _whiskers(
+    drawn: "go.Figure", rows: Sequence[Mapping[str, Any]], size: float, reach: float
+) -> None:
+    """The 95 % interval of each difference as a thin line over its bar, cut at the axis."""
     line = {"color": palette.INK, "width": 1}
     for number, row in enumerate(rows):
         if row["interval"] is not None:
-            low, high = row["interval"]
-            drawn.add_shape(
-                type="line", x0=low / size, x1=high / size, y0=number, y1=number, line=line
-            )
+            low, high = (max(-reach, min(reach, end)) / size for end in row["interval"])
+            drawn.add_shape(type="line", x0=low, x1=high, y0=number, y1=number, line=line)
 
 
 def _labels(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

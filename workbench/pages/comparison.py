@@ -72,9 +72,11 @@ def comparison_html(view: ComparisonView) -> str:
         table_html(differing, caption=False)
         if view.differences
         else f'<p class="wb-quiet">{SAME}</p>',
+        "<h3>Verdict</h3>",
         f'<p class="wb-verdict" role="heading" aria-level="2">{escape(view.sentence)}</p>',
         table_html(_measured(view.rows, heads), caption=False) if view.rows else "",
         notes,
+        "<h3>Where it arose</h3>" if view.tables else "",
         *(
             f"<details><summary>{escape(table.caption)}</summary>"
             f"{table_html(table, caption=False)}</details>"

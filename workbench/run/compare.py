@@ -108,9 +108,11 @@ class Comparison:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What limits the tables, and why one of them is ``None``."""
+        """Step times of traces alone, what limits the tables, and why one of them is ``None``."""
         found = self.where[0]
-        return (*self._pairs[1], *found.notes, *dict.fromkeys(found.reasons.values()))
+        under = None if self.first_ns and self.second_ns else self.profiled
+        told = () if under is None else (under.sentence(*self.called),)
+        return (*told, *self._pairs[1], *found.notes, *dict.fromkeys(found.reasons.values()))
 
     def to_json(self) -> dict[str, Any]:
         """The document of ``workbench compare --json``."""
@@ -123,9 +125,7 @@ class Comparison:
         """The verdict in one sentence, with its interval."""
         change = self.change
         if change.ratio is None or change.low is None or change.high is None:
-            said = f"≈ cannot tell: {change.reason}" if change.reason else "≈ cannot tell."
-            under = None if self.first_ns and self.second_ns else self.profiled
-            return said if under is None else f"{said} {under.sentence(*self.called)}"
+            return f"≈ cannot tell: {change.reason}" if change.reason else "≈ cannot tell."
         mark, took = MARKS[change.verdict], interval_text(change.ratio, change.low, change.high)
         a, b = self.called
         if change.verdict == "cannot_tell":
