@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 def breadth(rank: RankAnalysis) -> dict[str, Any]:
     """Fields of one rank beside those of where its window goes."""
     more = rank.details
+    _ = more.modules, more.operator_shapes, more.outliers  # while the trace is in memory
     return {
         "step_parts": _step_parts(rank),
         "launch_queue": _rows(more.launches),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -18,9 +19,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from workbench.analysis.trust import Trust
+    from workbench.pages.folded import Folded
     from workbench.pages.run import PartName, Section
     from workbench.pages.static import StaticFigure
     from workbench.run.compare import Comparison
+    from workbench.run.more import Subject
     from workbench.run.perfetto import PerfettoView
     from workbench.run.summary import Summary
     from workbench.store.loader import LoaderRecords
@@ -66,6 +69,7 @@ class Run:
         self.job = Job(self.ranks) if len(self.ranks) > 1 else None
         for rank in self.ranks:
             rank.job = self.job
+            rank.record_step_ns = _step_of_record(record)
         self.record = record
         self.folder = folder
         self.kind: Literal["measured", "trace"] = "trace" if record is None else "measured"
@@ -176,6 +180,16 @@ class Run:
         return self._table(lambda rank: rank.communication)
 
     @cached_property
+    def critical_path(self) -> pd.DataFrame | None:
+        """What decides when a typical step ends, piece by piece; sums to the step exactly."""
+        return self._table(lambda rank: rank.critical_path)
+
+    @cached_property
+    def what_if(self) -> pd.DataFrame | None:
+        """What a step would take if something cost nothing: bounds, largest saving first."""
+        return self._table(lambda rank: rank.what_if)
+
+    @cached_property
     def loader_records(self) -> LoaderRecords | None:
         """What the loader's probes recorded: batches, worker processes, epochs, clock."""
         from workbench.run.loader import loader_records
@@ -225,6 +239,12 @@ class Run:
         from workbench.run.charts import chart
 
         return chart(self, name, self.rank(rank), device)
+
+    def more(self, subject: Subject, *, rank: int | None = None) -> Folded:
+        """Charts and tables on a subject, folded away: steps, launches, copies, phases or ranks."""
+        from workbench.run.more import more
+
+        return more(self, subject, self.rank(rank))
 
     def part(self, name: PartName) -> Section:
         """One part of what a Run shows of itself: verdict, findings, parts, details, measured."""
@@ -332,3 +352,11 @@ class Findings(tuple[Finding, ...]):
         from workbench.pages.findings import findings_html, findings_text
 
         return {"text/html": findings_html(self), "text/plain": findings_text(self)}
+
+
+def _step_of_record(record: RunRecord | None) -> float | None:
+    """Median step time without the profiler, warm-up left out; ``None`` where none was taken."""
+    if record is None or record.timings is None:
+        return None
+    steady = record.timings.step_ns[record.timings.warmup :]
+    return float(statistics.median(steady)) if steady else None

@@ -1,0 +1,64 @@
+"""Subjects beyond the first look: charts and tables of a Run that a page folds away."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from workbench.errors import RunError
+from workbench.pages import detail_tables as tables
+from workbench.pages.folded import Folded
+from workbench.run.charts import chart
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    import pandas as pd
+
+    from workbench.pages.table import Table
+    from workbench.run.rank import RankAnalysis
+    from workbench.run.run import Run
+
+Subject = Literal["steps", "launches", "copies", "phases", "ranks"]
+
+TITLES: dict[Subject, str] = {
+    "steps": "Step by step: what each step waits for, and what is different in slow ones",
+    "launches": "Launches: the queue over time, delays, short kernels",
+    "copies": "Copies: size, bandwidth, and what hides them",
+    "phases": "Forward, backward, optimizer; modules; operators by shape",
+    "ranks": "Ranks step by step: who waits for whom, and when",
+}
+_CHARTS: dict[Subject, tuple[str, ...]] = {
+    "steps": ("waterfall", "step_parts"),
+    "launches": ("queue",),
+    "copies": ("copies",),
+    "phases": (),
+    "ranks": ("rank_steps",),
+}
+
+
+def more(run: Run, subject: Subject, rank: RankAnalysis) -> Folded:
+    """The charts and tables on one subject; charts have their tables beside them."""
+    if subject not in TITLES:
+        raise RunError(f"no subject is called {subject!r}; there are {', '.join(TITLES)}.")
+    devices = tuple(rank.device_time) or (None,)
+    charts = []
+    for name in _CHARTS[subject]:
+        for device in devices if name in ("waterfall", "step_parts", "queue") else (None,):
+            charts.append(chart(run, name, rank, device))
+    return Folded(title=TITLES[subject], charts=charts, tables=tuple(_tables(subject, rank)))
+
+
+def _tables(subject: Subject, rank: RankAnalysis) -> Iterator[Table]:
+    from workbench.run.tables import outliers
+
+    found = rank.details
+    wanted: list[tuple[pd.DataFrame | None, Callable[..., Table]]] = []
+    if subject == "steps":
+        wanted.append((outliers(rank), tables.outliers_table))
+    elif subject == "phases":
+        wanted.append((found.phases, tables.phases_table))
+        wanted.append((found.modules, tables.modules_table))
+        wanted.append((found.operator_shapes, tables.shapes_table))
+    for frame, made in wanted:
+        if frame is not None and len(frame):
+            yield made(frame)
