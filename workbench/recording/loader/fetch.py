@@ -7,6 +7,7 @@ as ``get_worker_info().dataset``, is never replaced.
 import time
 import weakref
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from workbench.recording.loader.budget import Budget
@@ -127,7 +128,9 @@ class FetchProbe:
         finally:
             ended, self._cpu_ns = time.monotonic_ns(), time.thread_time_ns()
             self._collated = (began, ended - began, self._cpu_ns - cpu, MISSING)
-        size = bytes_in(batch)
+        size = None
+        with suppress(Exception):  # tensors of any kind, such as sparse ones
+            size = bytes_in(batch)
         self._collated = (*self._collated[:3], MISSING if size is None else size)
         self._probe_ns += time.monotonic_ns() - ended
         return batch

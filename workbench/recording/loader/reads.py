@@ -74,33 +74,43 @@ class Reads:
         return (MISSING, MISSING) if self._given_up else (self._ns, self._cpu_ns)
 
     def _event(self, frame: Any, kind: str, function: Any) -> None:
+        """Called by the interpreter; an error here would come up in the user's own code."""
         self.calls += 1
-        if kind == "c_call":
-            if self._within is None:
-                name = getattr(function, "__name__", "")
-                if name in _NAMES and _reads(function, name):
-                    self._look(function.__self__)
-                    self._within = name, function.__self__
-                    self._cpu_began = time.thread_time_ns()
-                    self._began = time.monotonic_ns()
-        elif self._within is not None and kind not in {"call", "return"}:
-            # A method is bound anew for its return, so it is known by its name and owner.
-            name, owner = self._within
-            if function.__name__ == name and function.__self__ is owner:
-                self._ns += time.monotonic_ns() - self._began
-                self._cpu_ns += time.thread_time_ns() - self._cpu_began
-                self._within = None
+        try:
+            if kind == "c_call":
+                self._enter(function)
+            elif self._within is not None and kind not in {"call", "return"}:
+                self._leave(function)
+        except Exception:  # noqa: BLE001 - objects of any kind are asked for their names
+            self.calls = self._calls_most + 1
         if self.calls > self._calls_most:
             self._given_up = True
             sys.setprofile(None)
 
+    def _enter(self, function: Any) -> None:
+        if self._within is not None:
+            return
+        name = getattr(function, "__name__", "")
+        if name in _NAMES and _reads(function, name):
+            self._look(function.__self__)
+            self._within = name, function.__self__
+            self._cpu_began = time.thread_time_ns()
+            self._began = time.monotonic_ns()
+
+    def _leave(self, function: Any) -> None:
+        # A method is bound anew for its return, so it is known by its name and owner.
+        within = self._within
+        if within is not None and function.__name__ == within[0] and function.__self__ is within[1]:
+            self._ns += time.monotonic_ns() - self._began
+            self._cpu_ns += time.thread_time_ns() - self._cpu_began
+            self._within = None
+
     def _look(self, owner: Any) -> None:
-        """Remember where a file lies, once per sample."""
-        if self.file_system == MISSING and isinstance(owner, _FILES[:4]):
-            try:
-                self.file_system = os.fstat(owner.fileno()).st_dev
-            except (OSError, ValueError):
-                self.file_system = MISSING
+        """Remember where a file lies, once per sample; files made of other files are not asked."""
+        owner = getattr(owner, "buffer", owner)
+        raw = getattr(owner, "raw", owner)
+        if self.file_system == MISSING and type(raw) is io.FileIO and not raw.closed:
+            self.file_system = os.fstat(raw.fileno()).st_dev
 
 
 def _reads(function: Any, name: str) -> bool:

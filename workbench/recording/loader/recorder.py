@@ -34,8 +34,10 @@ class LoaderRecorder:
         self.probe = LoaderProbe()
         self._on = on
         self._sampler = SystemSampler(self._processes)
-        self._batches: list[merge.Row] = []
-        self._workers: list[merge.Row] = []
+        self.batches: list[merge.Row] = []
+        """One row a batch, on CLOCK_MONOTONIC; there once it has finished."""
+        self.workers: list[merge.Row] = []
+        """One row a worker process, likewise."""
         self._finished = False
 
     def start(self) -> None:
@@ -52,8 +54,8 @@ class LoaderRecorder:
         try:
             self.probe.rest()
             self._sampler.stop()
-            self._batches = merge.batches(self.probe)
-            self._workers = merge.workers(self.probe)
+            self.batches = merge.batches(self.probe)
+            self.workers = merge.workers(self.probe)
         finally:
             self.probe.stop()
 
@@ -79,18 +81,18 @@ class LoaderRecorder:
         if not self._on:
             return None
         offset = measured_offset(ranges, self.probe.waits, system_offset())
-        batches = merge.shifted(self._batches, BATCH_INSTANTS, offset.ns)
+        batches = merge.shifted(self.batches, BATCH_INSTANTS, offset.ns)
         instants = ("created_ns", "entered_ns", "ready_ns")
         epochs = [asdict(epoch) for epoch in self.probe.epochs]
         about = {
             "clock_offset_ns": offset.ns,
             "clock_error_ns": offset.error_ns,
             "clock_source": offset.source,
-            **overhead(self.probe, self._batches),
+            **overhead(self.probe, self.batches),
             "sampler_cpu_ns": self._sampler.cost_ns,
         }
         beside = {
-            "workers": merge.shifted(self._workers, instants, offset.ns),
+            "workers": merge.shifted(self.workers, instants, offset.ns),
             "epochs": merge.shifted(epochs, ("start_ns",), offset.ns),
         }
         if batches:
@@ -114,7 +116,7 @@ class LoaderRecorder:
 
         limits = cpu_limits()
         found: dict[int, int] = {}
-        for row in self._batches:
+        for row in self.batches:
             for item in row.get("items", ()):
                 if item["file_system"] is not None:
                     read = item["read_bytes"] or 0

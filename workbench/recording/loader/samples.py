@@ -14,6 +14,9 @@ from workbench.recording.loader.reads import Reads, call_cost_ns
 
 FIRST_GUESS_NS = 20_000
 """What looking at a sample costs, until the first one has told."""
+TRIES = 3
+"""Batches that are looked at whatever it costs until a look succeeds: the first sample of a process
+often imports modules, whose calls are too many to listen to."""
 PASS_NS = 300
 """What handing a sample through without looking costs."""
 
@@ -31,11 +34,14 @@ class CloseLook:
         self._call_ns = call_cost_ns()
         self._cost_ns = FIRST_GUESS_NS
         self._batches = 0
+        self._succeeded = False
         self._position = self._chosen = self._began_ns = 0
 
     def fits(self, samples: int) -> bool:
         """Whether a batch of so many samples may be looked at; the first one always is."""
-        return not self._batches or self._budget.allows(self._cost_ns + samples * PASS_NS)
+        if self._batches < (1 if self._succeeded else TRIES):
+            return True
+        return self._budget.allows(self._cost_ns + samples * PASS_NS)
 
     def open(self, fetcher: Any, samples: int, began_ns: int) -> Callable[[], None]:
         """Give the fetcher a stand-in for this batch; returns what gives it its own back."""
@@ -94,6 +100,8 @@ class CloseLook:
             self._cost_ns = self._budget.spend(own, self._cost_ns)
             if read_ns == MISSING:
                 self._cost_ns += own  # the whole sample would have taken more
+            else:
+                self._succeeded = True
             self.probe_ns += own
 
 

@@ -3,6 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+import torch
+
 LEAVES_MOST = 512
 """Parts of a batch that are looked at; of a batch with more, the size is not known."""
 
@@ -15,9 +18,8 @@ def bytes_in(batch: Any) -> int | None:
         if not waiting:
             return total if found else None
         part = waiting.pop()
-        size = getattr(part, "nbytes", None)
-        if isinstance(size, int):
-            total += size
+        if isinstance(part, torch.Tensor | np.ndarray):
+            total += part.nbytes
             found += 1
         elif isinstance(part, Mapping):
             waiting += part.values()

@@ -1,0 +1,156 @@
+"""Data whose stages take known time: every sample carries what its own clocks said."""
+
+import os
+import random
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.utils.data import Dataset, IterableDataset, get_worker_info
+
+FIELDS = ("wall", "cpu", "read", "slept", "burnt")
+
+
+def burn(seconds: float) -> int:
+    """Use that much CPU time of this thread; returns how much it was."""
+    began = time.thread_time_ns()
+    while time.thread_time_ns() - began < seconds * 1e9:
+        sum(range(5_000))
+    return time.thread_time_ns() - began
+
+
+def make_sample(*, sleep: float, cpu: float, file: Path | None) -> Tensor:
+    """One sample: read, sleep, burn; its numbers are in the order of ``FIELDS``."""
+    wall, used = time.monotonic_ns(), time.thread_time_ns()
+    began = time.monotonic_ns()
+    if file is not None:
+        with file.open("rb") as opened:
+            opened.read()
+    read = time.monotonic_ns() - began
+    began = time.monotonic_ns()
+    if sleep:
+        time.sleep(sleep)
+    slept = time.monotonic_ns() - began
+    burnt = burn(cpu) if cpu else 0
+    wall, used = time.monotonic_ns() - wall, time.thread_time_ns() - used
+    return torch.tensor([wall, used, read, slept, burnt])
+
+
+class Stages(Dataset[Tensor]):
+    """Map-style."""
+
+    def __init__(self, count: int = 64, **stages: Any) -> None:
+        self.count = count
+        self.stages = {"sleep": 0.0, "cpu": 0.0, "file": None} | stages
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __getitem__(self, index: int) -> Tensor:
+        return make_sample(**self.stages)
+
+
+class BatchedStages(Stages):
+    """All samples of a batch in one call."""
+
+    def __getitems__(self, indices: list[int]) -> list[Tensor]:
+        return [self[index] for index in indices]
+
+
+class StreamedStages(IterableDataset[Tensor]):
+    """Iterable, divided among workers."""
+
+    def __init__(self, count: int = 64, **stages: Any) -> None:
+        self.map = Stages(count, **stages)
+
+    def __iter__(self) -> Iterator[Tensor]:
+        info = get_worker_info()
+        first, step = (info.id, info.num_workers) if info else (0, 1)
+        for index in range(first, self.map.count, step):
+            yield self.map[index]
+
+
+class Collated:
+    """A collate function that takes CPU time and says how much, in a further column."""
+
+    def __init__(self, cpu: float) -> None:
+        self.cpu = cpu
+
+    def __call__(self, samples: list[Tensor]) -> tuple[Tensor, Tensor]:
+        wall, used = time.monotonic_ns(), time.thread_time_ns()
+        burn(self.cpu)
+        batch = torch.stack(samples)
+        wall, used = time.monotonic_ns() - wall, time.thread_time_ns() - used
+        return batch, torch.tensor([wall, used])
+
+
+class Chance(Dataset[Any]):
+    """Samples that depend on every random state there is, and on the worker's own data set."""
+
+    def __len__(self) -> int:
+        return 24
+
+    def __getitem__(self, index: int) -> tuple[int, float, float, float, str]:
+        info = get_worker_info()
+        name = type(info.dataset).__name__ if info else "none"
+        chance = random.random(), np.random.random(), torch.rand(()).item()
+        return (index, *chance, name)
+
+
+class Letter:
+    """Takes a while to be pickled and to be unpickled, and knows how long."""
+
+    unpickled: list[int] = []  # noqa: RUF012 - filled in the process that reads
+
+    def __init__(self, seconds: float, pickled_ns: int = 0) -> None:
+        self.seconds = seconds
+        self.pickled_ns = pickled_ns
+
+    def __reduce__(self) -> Any:
+        began = time.monotonic_ns()
+        time.sleep(self.seconds)
+        return _open_letter, (self.seconds, time.monotonic_ns() - began)
+
+
+def _open_letter(seconds: float, pickled_ns: int) -> Letter:
+    began = time.monotonic_ns()
+    time.sleep(seconds)
+    Letter.unpickled.append(time.monotonic_ns() - began)
+    return Letter(seconds, pickled_ns)
+
+
+class Letters(Dataset[Letter]):
+    """One letter a sample."""
+
+    def __len__(self) -> int:
+        return 12
+
+    def __getitem__(self, index: int) -> Letter:
+        return Letter(0.01)
+
+
+def only(samples: list[Any]) -> Any:
+    """Collate that takes the one sample as the batch."""
+    return samples[0]
+
+
+class Deadly(Dataset[Tensor]):
+    """A worker ends by this signal, or raises, at sample 6."""
+
+    def __init__(self, signal: int | None) -> None:
+        self.signal = signal
+
+    def __len__(self) -> int:
+        return 12
+
+    def __getitem__(self, index: int) -> Tensor:
+        if index == 6:
+            if self.signal is None:
+                raise ValueError("sample 6 is damaged")
+            os.kill(os.getpid(), self.signal)
+        time.sleep(0.01)
+        return torch.tensor(index)
