@@ -7,6 +7,7 @@ import pytest
 
 from tests.findings.loops import Loop, fired, looped, of
 from workbench.findings.host_code import host_code
+from workbench.findings.kernel_gaps import kernel_gaps
 from workbench.findings.launch_bound import launch_bound
 from workbench.run.facts import gather
 
@@ -99,12 +100,19 @@ def spaced(gap: float) -> Loop:
 
 
 def test_space_between_queued_kernels_is_told_with_its_size(tmp_path: Path) -> None:
-    """5 of 45 µs: 11 %; 20 gaps a step, 100 µs of 900."""
-    finding = fired(spaced(5).run(tmp_path), "WB202")
+    """5 of 45 µs: 11 %; 20 gaps a step, 100 µs of 900.
+
+    The host begins a step every 900 µs whatever the device does, so the replayed steps save less.
+    """
+    run = spaced(5).run(tmp_path)
+    finding = fired(run, "WB202")
     assert finding.severity == "warning"
     assert finding.share_of_window == pytest.approx(5 / 45)
     assert finding.evidence["median_gap_us"] == 5
-    assert finding.saving_ns_per_step_at_most == pytest.approx(100 * US)
+    assert (finding.saving_ns_per_step_at_most or 0) < 10 * US
+    pieces = kernel_gaps(replace(gather(run.ranks[0], None), bounds_ns=None))
+    assert pieces is not None
+    assert pieces.saving_ns_per_step_at_most == pytest.approx(100 * US)
 
 
 @pytest.mark.parametrize("gap", [1, 60], ids=["2.4 percent", "another stream's wait"])

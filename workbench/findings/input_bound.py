@@ -40,6 +40,8 @@ class _Wait:
     profiled: bool
     """Whether ``step_ns`` was taken under the profiler, and so is no real step time."""
     device: int | None = None
+    most_ns: float | None = None
+    """What the step of record leaves beside the device's work."""
 
     @property
     def share(self) -> float:
@@ -53,7 +55,7 @@ def input_bound(facts: Facts) -> Finding | None:
     wait = _measured_wait(facts)
     if wait is None or wait.share <= NOTE_SHARE or wait.steps < LEAST_STEPS_WARNING:
         return None
-    saving = min(wait.per_step_ns, wait.step_ns)
+    saving = min(_bound(facts, wait), wait.step_ns)
     rest = wait.step_ns - saving
     advice, setting = _advice(facts, wait)
     return Finding(
@@ -123,10 +125,11 @@ def _device_wait(facts: Facts) -> _Wait | None:
     else:
         steps, step = facts.trace_steps, worst.window_ns / facts.trace_steps
     per_step = exposed / steps
+    most = None
     if facts.step_ns:
         record = sum(facts.step_ns) / len(facts.step_ns)
-        busy = worst.busy_ns / facts.trace_steps
-        per_step, step = min(per_step, max(0.0, record - busy)), record
+        most = max(0.0, record - worst.busy_ns / facts.trace_steps)
+        per_step, step = min(per_step, most), record
     return _Wait(
         per_step_ns=per_step,
         step_ns=step,
@@ -134,7 +137,16 @@ def _device_wait(facts: Facts) -> _Wait | None:
         source="trace",
         profiled=not facts.step_ns,
         device=worst.index,
+        most_ns=most,
     )
+
+
+def _bound(facts: Facts, wait: _Wait) -> float:
+    """The replayed bound where a device was replayed; never more than the step of record allows."""
+    bound = None if facts.bounds_ns is None else facts.bounds_ns.get("input")
+    if bound is None or wait.device is None:
+        return wait.per_step_ns
+    return bound if wait.profiled else min(bound, wait.most_ns or bound)
 
 
 def _severity(wait: _Wait) -> Severity:

@@ -7,7 +7,7 @@ operators, so no bound exceeds what the step of record leaves beside the device'
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from workbench.findings.finding import DeviceFacts, Facts, Severity
@@ -15,6 +15,8 @@ from workbench.findings.finding import DeviceFacts, Facts, Severity
 LEAST_STEPS_WARNING = 2
 LEAST_STEPS_CRITICAL = 20
 """As TraceML documents them: fewer steps are an anecdote."""
+HOST = frozenset({"launch", "host_operators", "host_python", "host_other"})
+"""Launches and all host code around them, which a graph of the device would take away together."""
 START_UP_SHARE = 0.10
 """Own choice: with more idle time than this for loading, allocating, compiling and capturing, a
 recording without several steps is one of a program's start."""
@@ -84,8 +86,7 @@ def lost_time(
     per_step, step = lost / steady.steps, steady.time_ns / steady.steps
     saving = per_step
     if ns is None and lost:
-        present = tuple(name for name in names if steady.by_cause.get(name))
-        saving = _replayed(facts, present, per_step)
+        saving = replayed(facts, names, steady.by_cause, per_step)
     if facts.step_ns:
         step = sum(facts.step_ns) / len(facts.step_ns)
         busy = device.busy_ns / facts.trace_steps if facts.trace_steps else 0.0
@@ -100,13 +101,23 @@ def lost_time(
     )
 
 
-def _replayed(facts: Facts, causes: tuple[str, ...], per_step: float) -> float:
-    """The replayed bound of these causes; several at once may save more than each alone."""
-    bounds = [] if facts.bounds_ns is None else [facts.bounds_ns.get(cause) for cause in causes]
-    known = [bound for bound in bounds if bound is not None]
-    if not known or len(known) < len(causes):
+def replayed(
+    facts: Facts, causes: tuple[str, ...], lost: Mapping[str, int | None], per_step: float
+) -> float:
+    """The replayed bound of these causes; the pieces of idle time where it is not known.
+
+    All of the host's causes were replayed together. Of others, several at once may save more than
+    each alone, so their sum is no bound where the pieces are longer.
+    """
+    bounds = facts.bounds_ns or {}
+    whole = bounds.get("host") if frozenset(causes) == HOST else None
+    if whole is not None:
+        return whole
+    known = [bounds.get(cause) for cause in causes if lost.get(cause)]
+    found = [bound for bound in known if bound is not None]
+    if not found or len(found) < len(known):
         return per_step
-    return known[0] if len(known) == 1 else max(per_step, sum(known))
+    return found[0] if len(found) == 1 else max(per_step, sum(found))
 
 
 def worst_device(facts: Facts, causes: Iterable[str]) -> tuple[DeviceFacts, LostTime] | None:

@@ -49,7 +49,10 @@ def _on_device(facts: Facts, own: OptimizerLaunches) -> Finding | None:
     if found is None:
         return None
     device, waiting = found
-    lost = lost_time(facts, device, LOST_TO, ns=min(own.host_ns, waiting.ns))
+    most = waiting.ns
+    if waiting.saving_ns is not None:
+        most = round(max(waiting.saving_ns * waiting.steps, 0))
+    lost = lost_time(facts, device, LOST_TO, ns=min(own.host_ns, most))
     if lost is None or lost.share <= NOTE_SHARE or not lost.steps:
         return None
     return _finding(facts, own, lost, device)
@@ -83,13 +86,11 @@ def _finding(
     single = own.single / own.steps
     host = time_text(own.host_ns / own.steps)
     work = "" if own.device_ns is None else f" for {time_text(own.device_ns / own.steps)} of device"
-    what = f"of {lost.whole}"
-    if device is not None:
-        what = f"{what} at most, since no more of it shows as idle time"
+    most = "at most " if device is not None else ""
     return Finding(
         code=CODE,
         title=f"The optimizer ({own.name}) is not batched: {count_text(single)} operators on "
-        f"single tensors take {host} of host time{work} a step, {share_text(lost.share)} {what}.",
+        f"single tensors take {host} of host time{work} a step, {most}{share_text(lost.share)} of {lost.whole}.",
         verdict="yes",
         severity=lost.severity(WARNING_SHARE, CRITICAL_SHARE),
         evidence={
