@@ -82,6 +82,18 @@ def test_operators_are_those_called_from_python_or_from_a_node() -> None:
     assert made["operators"].loc[["forward", "backward", "optimizer"]].tolist() == [1, 2, 1]
 
 
+def test_the_engine_rests_while_another_thread_works() -> None:
+    """Nodes at 30-60 and 230-260 with a forward pass between them: twice 30 us, not 230."""
+    made = training_step()
+    made.op("aten::mm", 110, 50)
+    node = "autograd::engine::evaluate_function: MmBackward0"
+    made.op(node, 230, 30, tid=AUTOGRAD, **{"Sequence number": 8, "Fwd thread id": 1})
+    trace = columns(made)
+    found = phase_table(trace, join_launches(trace), Ranges(np.array([0]), np.array([300 * US]), 0))
+    assert found is not None
+    assert found.set_index("phase")["host_ns"]["backward"] == 60 * US
+
+
 def test_an_operator_inside_another_is_not_counted_again() -> None:
     made = Kineto()
     made.op("aten::linear", 0, 20)

@@ -148,6 +148,7 @@ def copy_calls(found: Copies) -> pd.DataFrame:
     import pandas as pd
 
     at = np.flatnonzero((found.bytes > 0) & (found.total_ns > 0))
+    at = at[[found.name[i].kind != SET for i in at.tolist()]]
     names = [found.name[i] for i in at.tolist()]
     return pd.DataFrame(
         {

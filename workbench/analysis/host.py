@@ -124,13 +124,23 @@ def _communication(trace: Trace, here: NDArray[np.bool_], operators: NDArray[np.
     return _joined(waited, called)
 
 
-def backward_spans(trace: Trace, here: NDArray[np.bool_]) -> Spans:
-    """Nodes of the autograd engine, its own code between two of them, and our range around it."""
+def backward_spans(
+    trace: Trace, here: NDArray[np.bool_], beside: NDArray[np.bool_] | None = None
+) -> Spans:
+    """Nodes of the autograd engine, its own code between two of them, and our range around it.
+
+    Args:
+        trace: The event table.
+        here: Rows of one thread.
+        beside: Rows of more threads: where a record of them begins between two nodes, something
+            else than the engine ran.
+    """
     ranges = _spans(trace, _named(trace, here, lambda name: name == "backward"))
     nodes = _spans(trace, engine_nodes(trace, here))
     if not len(nodes.start):
         return ranges
-    starts = trace.events.ts[here & np.isin(trace.events.kind, _RECORDS)]
+    records = here if beside is None else here | beside
+    starts = trace.events.ts[records & np.isin(trace.events.kind, _RECORDS)]
     after, before = nodes.end[:-1], nodes.start[1:]
     engine = np.searchsorted(starts, after) == np.searchsorted(starts, before)
     return _joined(nodes, Spans(after[engine], before[engine]), ranges)

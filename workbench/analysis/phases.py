@@ -2,9 +2,10 @@
 
 A phase is told on each thread by itself, the first that matches: input (waiting in a loader),
 optimizer (``Optimizer.step`` and ``zero_grad``), backward (nodes of the autograd engine and the
-engine between them), forward (our own range, or operators whose sequence number a node answers). An
-instant in which several threads work counts once for the host, for the first of the phases. Device
-work belongs to the phase in which its launching call began, whenever it ran.
+engine between two of them while no other thread begins anything), forward (our own range, or
+operators whose sequence number a node answers). An instant in which several threads work counts
+once for the host, for the first of the phases. Device work belongs to the phase in which its
+launching call began, whenever it ran.
 """
 
 from __future__ import annotations
@@ -104,12 +105,14 @@ def _by_lane(trace: Trace) -> dict[int, dict[str, Spans]]:
     ours = _named(trace, lambda name: name in ("forward", "backward"))
     found = {}
     marked = np.concatenate((operators, waits, optimizer, ours))
-    for lane in np.unique(events.lane[marked]).tolist():
+    lanes = np.unique(events.lane[marked])
+    threads = np.isin(events.lane, lanes)
+    for lane in lanes.tolist():
         here = events.lane == lane
         spans = {
             "input": _spans(trace, waits[here[waits]]),
             "optimizer": _spans(trace, optimizer[here[optimizer]]),
-            "backward": backward_spans(trace, here),
+            "backward": backward_spans(trace, here, threads),
             "forward": forward_spans(trace, here, operators[here[operators]]),
         }
         claimed = EMPTY

@@ -68,7 +68,10 @@ def rank_steps(
         colorscale=[[0, _faded(colour, 0.04)], [1, _faded(colour, 1.0)]],
         zmin=0,
         colorbar={
-            "title": {"text": f"{'wait' if of == 'wait' else 'step time'} ({scale.unit})"},
+            "title": {
+                "text": f"{'wait' if of == 'wait' else 'step time'} ({scale.unit})",
+                "font": {"size": template.SIZE},
+            },
             "thickness": 10,
             "outlinewidth": 0,
         },

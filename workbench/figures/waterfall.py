@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 ROW = 26
-ROOM = 1.3
+ROOM = 1.36
 """The axis reaches so far beyond the step, for the words at the last bar."""
 
 
@@ -76,8 +76,10 @@ def waterfall(
         at = (start + ns) / per / scale.size
         drawn.add_annotation(
             template.direct_label(text, x=at, y=row, xanchor="left", xshift=6)
-            if at < 0.62 * ROOM * total_ns / per / scale.size
-            else _before(text, start / per / scale.size, row)
+            if start == 0 or at < 0.62 * ROOM * total_ns / per / scale.size
+            else template.direct_label(
+                text, x=start / per / scale.size, y=row, xanchor="right", xshift=-6
+            )
         )
     return drawn
 
@@ -118,15 +120,6 @@ def _climbing(start: int, added: list[Part]) -> list[tuple[int, int, Part]]:
         made.append((start, part.ns, part))
         start += part.ns
     return made
-
-
-def _before(text: str, at: float, row: int) -> dict[str, Any]:
-    """Left of a bar that has no room for words to its right; a bar from 0 carries them inside."""
-    if at > 0:
-        return template.direct_label(text, x=at, y=row, xanchor="right", xshift=-6)
-    return template.direct_label(
-        text, x=0, y=row, xanchor="left", xshift=6, font={"color": "#FFFFFF"}
-    )
 
 
 def _bars(

@@ -1,6 +1,7 @@
 """Tables for pages: single steps, launches, copies, phases, modules and shapes."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -105,7 +106,10 @@ def shapes_table(frame: "pd.DataFrame", *, limit: int = LIMIT) -> Table:
     """Operators by shapes, by device time where it was measured, else by their own host time."""
     by = ["device_ns", "host_self_ns"]
     ranked = frame.sort_values(by, ascending=False, kind="stable", na_position="last")
-    return from_frame("Operators by shapes", ranked, _SHAPES, limit)
+    left = max(0, len(frame) - limit)
+    shown = ranked.head(limit).copy()
+    shown["shapes"] = shown["shapes"].map(_without_scalars)
+    return replace(from_frame("Operators by shapes", shown, _SHAPES, limit), left_out=left)
 
 
 def outliers_table(frame: "pd.DataFrame", *, limit: int = LIMIT) -> Table:
@@ -171,6 +175,16 @@ def rank_steps_table(
         Column(name="all steps", kind="time"),
     )
     return Table(caption="Ranks step by step", columns=columns, rows=rows)
+
+
+def _without_scalars(shapes: object) -> str | None:
+    """Shapes without the empty ones at their end, which are numbers and flags."""
+    if not isinstance(shapes, str):
+        return None
+    text = shapes.removesuffix("]")
+    while text.endswith(",[]"):
+        text = text.removesuffix(",[]")
+    return f"{text}]"
 
 
 def _differs(record: Mapping[Any, Any]) -> str:

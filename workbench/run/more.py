@@ -8,6 +8,7 @@ from workbench.errors import RunError
 from workbench.pages import detail_tables as tables
 from workbench.pages.folded import Folded
 from workbench.run.charts import chart
+from workbench.run.view import MOST_RANKS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -18,9 +19,10 @@ if TYPE_CHECKING:
     from workbench.run.rank import RankAnalysis
     from workbench.run.run import Run
 
-Subject = Literal["steps", "launches", "copies", "phases", "ranks"]
+Subject = Literal["breakdowns", "steps", "launches", "copies", "phases", "ranks"]
 
 TITLES: dict[Subject, str] = {
+    "breakdowns": "Where a step of each rank goes",
     "steps": "Step by step: what each step waits for, and what is different in slow ones",
     "launches": "Launches: the queue over time, delays, short kernels",
     "copies": "Copies: size, bandwidth, and what hides them",
@@ -28,23 +30,27 @@ TITLES: dict[Subject, str] = {
     "ranks": "Ranks step by step: who waits for whom, and when",
 }
 _CHARTS: dict[Subject, tuple[str, ...]] = {
+    "breakdowns": ("breakdown",),
     "steps": ("waterfall", "step_parts"),
     "launches": ("queue",),
     "copies": ("copies",),
     "phases": (),
     "ranks": ("rank_steps",),
 }
+_OF_DEVICES = frozenset({"breakdown", "waterfall", "step_parts", "queue"})
 
 
 def more(run: Run, subject: Subject, rank: RankAnalysis) -> Folded:
     """The charts and tables on one subject; charts have their tables beside them."""
     if subject not in TITLES:
         raise RunError(f"no subject is called {subject!r}; there are {', '.join(TITLES)}.")
-    devices = tuple(rank.device_time) or (None,)
-    charts = []
-    for name in _CHARTS[subject]:
-        for device in devices if name in ("waterfall", "step_parts", "queue") else (None,):
-            charts.append(chart(run, name, rank, device))
+    chosen = run.ranks[:MOST_RANKS] if subject == "breakdowns" else (rank,)
+    charts = [
+        chart(run, name, one, device)
+        for name in _CHARTS[subject]
+        for one in chosen
+        for device in (tuple(one.device_time) if name in _OF_DEVICES else ()) or (None,)
+    ]
     return Folded(title=TITLES[subject], charts=charts, tables=tuple(_tables(subject, rank)))
 
 

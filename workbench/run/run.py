@@ -241,7 +241,12 @@ class Run:
         return chart(self, name, self.rank(rank), device)
 
     def more(self, subject: Subject, *, rank: int | None = None) -> Folded:
-        """Charts and tables on a subject, folded away: steps, launches, copies, phases or ranks."""
+        """Charts and tables on a subject, folded away.
+
+        Args:
+            subject: breakdowns (of every rank), steps, launches, copies, phases or ranks.
+            rank: Whose; by default the first.
+        """
         from workbench.run.more import more
 
         return more(self, subject, self.rank(rank))
