@@ -4,8 +4,8 @@ A thread is cut at all its records, and the innermost one decides. In backward t
 the work: the autograd thread runs the nodes while the thread that called ``backward()`` waits for
 it. While an autograd thread is in no record, the thread that handed over decides, unless the
 engine's own code runs between two nodes; while that one waits, the autograd thread decides. Any
-other thread beside the loop, such as one that sends batches ahead, waits for the loop while it is in
-no record: then the loop's thread decides.
+other thread beside the loop, such as one that sends batches ahead, waits for the loop while it is
+in no record: then the loop's thread decides.
 """
 
 from dataclasses import dataclass
