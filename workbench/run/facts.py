@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from workbench.findings import CommunicationFacts, DeviceFacts, Facts, StragglerFacts
+from workbench.findings import CommunicationFacts, CopyFacts, DeviceFacts, Facts, StragglerFacts
 from workbench.run.rank import RankAnalysis
 from workbench.store.record import RunRecord, Timings
 
@@ -25,6 +25,7 @@ def gather(rank: RankAnalysis, record: RunRecord | None) -> Facts:
         host_breakdown_ns=rank.host_breakdown,
         communication=_communication(rank),
         straggler=_straggler(rank),
+        bounds_ns=rank.replayed.bounds,
         trust_ok=rank.trust.ok,
         violations=rank.trust.violations,
         **_of_the_trace(rank),
@@ -43,9 +44,29 @@ def _devices(rank: RankAnalysis) -> tuple[DeviceFacts, ...]:
             exposed_communication_ns=time.exposed_communication,
             exposed_memory_ns=time.exposed_memory,
             steady_input_ns=_steady_input_ns(rank, index),
+            copies=_copies(rank, index),
             **_launched(rank, index),
         )
         for index, time in rank.device_time.items()
+    )
+
+
+def _copies(rank: RankAnalysis, device: int) -> CopyFacts | None:
+    """Copies from the host to a device, pageable and pinned ones together."""
+    table = rank.details.copies
+    if table is None:
+        return None
+    mine = table[(table["device"] == device) & (table["kind"] == "HtoD")]
+    if not len(mine):
+        return None
+    total = int(mine["total_ns"].sum())
+    size = None if mine["bytes"].isna().any() else int(mine["bytes"].sum())
+    return CopyFacts(
+        total_ns=total,
+        exposed_ns=int(mine["exposed_ns"].sum()),
+        pageable_ns=int(mine.loc[mine["host_memory"] == "pageable", "total_ns"].sum()),
+        bytes=size,
+        gb_s=size / total if size and total else None,
     )
 
 

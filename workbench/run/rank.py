@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from workbench.analysis.trust import Trust
     from workbench.run.details import Details
     from workbench.run.job import Job
+    from workbench.run.replayed import Replayed
 
 Watch = AbstractContextManager[Callable[[int], None] | None]
 """Entered while a trace is read; gives what is told the number of bytes of text so far."""
@@ -59,12 +60,15 @@ class RankAnalysis:
         """The other ranks of the same Run; ``None`` for one rank alone."""
         self.infer_steps = False
         """Whether what repeats may stand for steps where none is marked."""
+        self.record_step_ns: float | None = None
+        """Median step time without the profiler; ``None`` for a trace from elsewhere."""
 
     def release(self) -> None:
         """Drop the trace and what is as large; asked again, the trace is read again."""
         for name in ("trace", "launches", "evidence"):
             self.__dict__.pop(name, None)
         self.details.release()
+        self.replayed.release()
 
     @cached_property
     def details(self) -> Details:
@@ -72,6 +76,26 @@ class RankAnalysis:
         from workbench.run.details import Details
 
         return Details(self)
+
+    @cached_property
+    def replayed(self) -> Replayed:
+        """The steps replayed: critical path, and what each change could save."""
+        from workbench.run.replayed import Replayed
+
+        return Replayed(self)
+
+    @property
+    def critical_path(self) -> pd.DataFrame | None:
+        """What decides when a typical step ends, piece by piece; sums to the step exactly."""
+        return self.replayed.path_table
+
+    @cached_property
+    def what_if(self) -> pd.DataFrame | None:
+        """What a step would take if something cost nothing, largest saving first."""
+        from workbench.analysis.replay.tables import what_if_table
+
+        found = self.replayed.outcomes
+        return None if found is None else what_if_table(found)
 
     @cached_property
     def trace(self) -> Trace:

@@ -13,6 +13,7 @@ from workbench.findings import Finding, diagnose, merge_ranks, weight
 from workbench.run import tables
 from workbench.run.job import Job
 from workbench.run.rank import RankAnalysis
+from workbench.run.replayed import step_of_record
 from workbench.store.record import RunRecord
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ class Run:
         self.job = Job(self.ranks) if len(self.ranks) > 1 else None
         for rank in self.ranks:
             rank.job = self.job
-            rank.record_step_ns = _step_of_record(record)
+            rank.record_step_ns = step_of_record(record)
         self.record = record
         self.folder = folder
         self.kind: Literal["measured", "trace"] = "trace" if record is None else "measured"

@@ -168,18 +168,23 @@ def bounds(
     *,
     record_step_ns: float | None = None,
 ) -> Mapping[str, float | None] | None:
-    """What a step saves at most without each cause; ``None`` where the replay cannot tell.
+    """What a step saves at most without each cause; ``None`` where the replay cannot tell."""
+    if replay is None or not reproduction(replay).ok:
+        return None
+    asked = scenarios(replay, absent)
+    return bounds_of([what_if(replay, each, record_step_ns=record_step_ns) for each in asked])
+
+
+def bounds_of(outcomes: Sequence[WhatIf]) -> Mapping[str, float | None]:
+    """The savings by name; ``None`` for what was not asked because it was not recorded.
 
     Besides the causes of idle there are ``host`` (launches and all host code around them, as in a
     graph), ``communication``, ``memory`` and ``late_ranks``, and each asked-for ``family:NAME``.
     """
-    if replay is None or not reproduction(replay).ok:
-        return None
-    found: dict[str, float | None] = dict.fromkeys(CAUSES)
-    found |= dict.fromkeys(("host", "communication", "memory", "late_ranks"))
-    for scenario in scenarios(replay, absent):
-        found[scenario.name] = what_if(replay, scenario, record_step_ns=record_step_ns).saving_ns
-    return found
+    found: dict[str, float | None] = dict.fromkeys(
+        (*CAUSES, "host", "communication", "memory", "late_ranks")
+    )
+    return found | {each.name: each.saving_ns for each in outcomes}
 
 
 def _faster(summed: Mapping[str, int], measured: int, times: float) -> list[Scenario]:
