@@ -12,8 +12,8 @@ from tests.reporting import sample
 from workbench.reporting import report
 
 HOSTILE = "</script><script>window.hacked = 1</script><img src=x onerror='window.hacked = 1'>"
-CHARTS = 7
-"""Comparison, breakdown, steps, input, idle, kernels, operators."""
+CHARTS = 8
+"""Comparison and the kernels that differ; breakdown, steps, input, idle, kernels, operators."""
 
 
 @pytest.fixture(scope="module")
