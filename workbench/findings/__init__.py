@@ -7,6 +7,7 @@ from workbench.findings.extra_syncs import extra_syncs
 from workbench.findings.finding import (
     SEVERITIES,
     CommunicationFacts,
+    CopyFacts,
     DeviceFacts,
     Facts,
     Finding,
@@ -20,11 +21,14 @@ from workbench.findings.late_loading import late_loading
 from workbench.findings.launch_bound import launch_bound
 from workbench.findings.merging import merge_ranks
 from workbench.findings.misaligned_matmul import misaligned_matmul
+from workbench.findings.moved_wait import moved_wait
 from workbench.findings.new_shapes import new_shapes
 from workbench.findings.noisy_machine import noisy_machine
 from workbench.findings.profiler_overhead import profiler_overhead
 from workbench.findings.recompiles import recompiles
 from workbench.findings.repeated_casts import repeated_casts
+from workbench.findings.slow_copies import slow_copies
+from workbench.findings.step_drift import step_drift
 from workbench.findings.straggler import straggler
 from workbench.findings.sync_in_loop import sync_in_loop
 from workbench.findings.unbatched_optimizer import unbatched_optimizer
@@ -36,6 +40,7 @@ RULES: tuple[Rule, ...] = (
     untrusted_profile,
     noisy_machine,
     input_bound,
+    slow_copies,
     launch_bound,
     kernel_gaps,
     sync_in_loop,
@@ -45,6 +50,7 @@ RULES: tuple[Rule, ...] = (
     host_code,
     garbage,
     late_loading,
+    step_drift,
     misaligned_matmul,
     repeated_casts,
     exposed_communication,
@@ -54,15 +60,21 @@ RULES: tuple[Rule, ...] = (
 )
 """Every rule, in the order in which findings of equal weight are listed."""
 
+RULES_OF_TWO: tuple[Callable[..., Finding | None], ...] = (moved_wait,)
+"""Rules that compare two Runs; they take the facts of both and the verdict on their times."""
+
 __all__ = [
     "RULES",
+    "RULES_OF_TWO",
     "CommunicationFacts",
+    "CopyFacts",
     "DeviceFacts",
     "Facts",
     "Finding",
     "StragglerFacts",
     "diagnose",
     "merge_ranks",
+    "moved_wait",
     "weight",
 ]
 

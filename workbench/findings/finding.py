@@ -65,6 +65,19 @@ class Finding:
 
 
 @dataclass(frozen=True, kw_only=True)
+class CopyFacts:
+    """Copies from the host's memory to one device in its window."""
+
+    total_ns: int
+    exposed_ns: int
+    """While neither compute nor communication runs."""
+    pageable_ns: int
+    """Of the total, copies whose name says that the host's memory is pageable."""
+    bytes: int | None
+    gb_s: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
 class DeviceFacts:
     """What the trace says about one device inside the window."""
 
@@ -79,6 +92,8 @@ class DeviceFacts:
     """Of the idle time for input, the part in the steps whose times are ``trace_step_ns``."""
     steady: SteadyIdle | None = None
     """Idle time of the steps that count, first uses left out."""
+    copies: CopyFacts | None = None
+    """``None`` where nothing was copied from the host."""
     launches: int | None = None
     """Launch calls in the window's steps; without steps in the whole trace."""
     launches_per_step: float | None = None

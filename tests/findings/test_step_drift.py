@@ -1,0 +1,66 @@
+"""WB212: steps that grow, or that are slow every so many; and what is neither."""
+
+import random
+
+import pytest
+
+from workbench.findings.finding import Facts
+from workbench.findings.step_drift import step_drift
+
+MS = 1_000_000
+
+
+def noisy(count: int = 100, *, seed: int = 0, spread: float = 0.05) -> list[float]:
+    """Steps of 10 ms that scatter."""
+    chance = random.Random(seed)
+    return [10 * MS * chance.lognormvariate(0, spread) for _ in range(count)]
+
+
+def facts(times: list[float]) -> Facts:
+    return Facts(step_ns=tuple(int(ns) for ns in times))
+
+
+def test_a_callback_every_ten_steps_that_keeps_growing_is_told_twice() -> None:
+    """H10: each step 0.05 ms longer than the last, and 10 ms more at every tenth."""
+    times = [
+        ns + 0.05 * MS * step + (10 * MS if step % 10 == 9 else 0)
+        for step, ns in enumerate(noisy())
+    ]
+    finding = step_drift(facts(times))
+    assert finding is not None
+    assert finding.evidence["period_steps"] == 10
+    assert finding.evidence["growth_us_per_step"] == pytest.approx(50, rel=0.3)
+    assert finding.severity == "warning"
+    assert "every 10 steps" in finding.advice
+
+
+def test_what_slow_steps_cost_is_spread_over_all() -> None:
+    """A tenth of the steps takes 30 ms instead of 10: 2 ms a step of 12."""
+    finding = step_drift(facts([30.0 * MS if step % 10 == 4 else 10.0 * MS for step in range(100)]))
+    assert finding is not None
+    assert finding.saving_ns_per_step_at_most == pytest.approx(2 * MS)
+    assert finding.share_of_window == pytest.approx(2 / 12)
+    assert finding.evidence["growth_us_per_step"] is None
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_scatter_is_no_trend(seed: int) -> None:
+    assert step_drift(facts(noisy(seed=seed, spread=0.2))) is None
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        [10.0 * MS] * 50 + [14.0 * MS] * 50,
+        [10.0 * MS + 1000 * step for step in range(100)],
+        [30.0 * MS if step in (7, 19, 20, 61, 90) else 10.0 * MS for step in range(100)],
+        [10.0 * MS + MS * step for step in range(15)],
+    ],
+    ids=["one jump", "one percent", "irregular", "few steps"],
+)
+def test_what_is_no_drift_is_silent(times: list[float]) -> None:
+    assert step_drift(facts(times)) is None
+
+
+def test_a_trace_alone_tells_nothing() -> None:
+    assert step_drift(Facts(trace_step_ns=tuple(range(100)))) is None

@@ -1,0 +1,92 @@
+"""WB212: steps grow longer during the run, or every so many of them is slow.
+
+What: a trend of the step times of record, or slow steps at a fixed distance.
+Why: something piles up (histories, histograms, queues of uploads), or a callback runs every so many
+steps; a mean hides both.
+What to do: look at what runs at that distance (logging, checkpoints, telemetry) and at what it
+keeps; do it less often, or in another thread.
+When it is wrong: inputs that grow by design (a curriculum, longer sequences) and a processor that
+gets hot show the same trend.
+"""
+
+from workbench.findings.finding import Facts, Finding, Severity
+from workbench.statistics.drift import Drift, Period, drift, period
+from workbench.units import share_text, time_text
+
+CODE = "WB212"
+
+NOTE_GROWTH = 0.10
+"""Own choice: growth over the measured steps that no noise explains."""
+WARNING_GROWTH = 0.25
+NOTE_SHARE = 0.02
+"""Own choice: what slow steps cost on average; noise hides less."""
+WARNING_SHARE = 0.10
+"""As for waiting (TraceML)."""
+MOST_STEPS = 2000
+"""A trend is told from so many steps, evenly chosen; more take memory and tell no more."""
+
+
+def step_drift(facts: Facts) -> Finding | None:
+    """Fires on a growing or periodic step time, measured without the profiler."""
+    if not facts.step_ns:
+        return None
+    times = facts.step_ns[:: max(1, len(facts.step_ns) // MOST_STEPS)]
+    grown = drift(times)
+    regular = period(facts.step_ns)
+    mean = sum(facts.step_ns) / len(facts.step_ns)
+    if grown is not None and grown.growth <= NOTE_GROWTH:
+        grown = None
+    if regular is not None and regular.excess_ns <= NOTE_SHARE * mean:
+        regular = None
+    if grown is None and regular is None:
+        return None
+    return _finding(facts, grown, regular, mean)
+
+
+def _finding(facts: Facts, grown: Drift | None, regular: Period | None, mean: float) -> Finding:
+    said, severity = [], "info"
+    share = None
+    if grown is not None:
+        said.append(f"steps grow longer by {share_text(grown.growth)} during the measurement")
+        severity = "warning" if grown.growth > WARNING_GROWTH else severity
+    if regular is not None:
+        share = min(1.0, regular.excess_ns / mean)
+        said.append(
+            f"every {regular.steps} steps one is slow, which costs {time_text(regular.excess_ns)} "
+            f"a step on average ({share_text(share)})"
+        )
+        severity = "warning" if share > WARNING_SHARE else severity
+    title = " and ".join(said)
+    graded: Severity = "warning" if severity == "warning" else "info"
+    saving = None if regular is None else min(regular.excess_ns, mean)
+    return Finding(
+        code=CODE,
+        title=f"{title[0].upper()}{title[1:]}.",
+        verdict="yes",
+        severity=graded,
+        evidence={
+            "growth_us_per_step": None if grown is None else grown.slope_ns / 1000,
+            "growth_share": None if grown is None else grown.growth,
+            "period_steps": None if regular is None else regular.steps,
+            "slow_steps": None if regular is None else regular.spikes,
+            "steps": len(facts.step_ns or ()),
+            "source": "measured without the profiler",
+        },
+        advice=_advice(regular),
+        share_of_window=share,
+        saving_ns_per_step_at_most=saving,
+        speedup_at_most=mean / (mean - saving) if saving is not None and saving < mean else None,
+        rank=facts.rank,
+    )
+
+
+def _advice(regular: Period | None) -> str:
+    if regular is None:
+        return (
+            "Look for what piles up from step to step: a list of losses or outputs that is kept, a "
+            "histogram over all of it, a queue of uploads."
+        )
+    return (
+        f"Look for what runs every {regular.steps} steps (logging, checkpoints, telemetry) and do "
+        "it less often, or in another thread."
+    )
