@@ -127,7 +127,9 @@ class ArgumentColumns:
     def _add_other_spellings(self, found: list[Any], rows: NDArray[np.int64]) -> None:
         others = {
             "external_id": [a.external_id_old for a in found],
-            "correlation": [a.connection for a in found],
+            "correlation": [
+                a.correlation_xla if a.connection == -1 else a.connection for a in found
+            ],
             "bytes": [a.size for a in found],
             "stream": [a.stream_npu for a in found],
         }

@@ -78,6 +78,7 @@ class AnyArguments(DeviceArguments, gc=False, frozen=True):
 
     external_id_old: int = field(default=-1, name="external id")
     connection: int = field(default=-1, name="connection_id")
+    correlation_xla: int = field(default=-1, name="correlation_id")
     size: int = -1
     stream_npu: int = field(default=-1, name="Stream Id")
     sequence: int = field(default=-1, name="Sequence number")

@@ -5,6 +5,7 @@ from typing import Any
 
 from tests.trace.formats.tables import column, rows
 from workbench import trace
+from workbench.analysis.launches import join_launches
 from workbench.trace.table import DEVICE_WORK, Kind, Trace
 
 Event = dict[str, Any]
@@ -104,3 +105,52 @@ def test_copies_of_rocprof_belong_to_no_gpu_where_there_are_two() -> None:
 def test_a_process_that_is_only_called_gpu_is_left_alone() -> None:
     found = read(*lane(6, 0, "GPU0", "train"), event("gemm", 6, 0, 0, 4))
     assert rows(found) == [("gemm", "other", 0, 4000)]
+
+
+def arrow(phase: str, ident: int, pid: int, tid: int, ts: float) -> Event:
+    place = {"pid": pid, "tid": tid, "ts": ts}
+    return {"ph": phase, "cat": "DataFlow", "name": "dep", "id": ident, **place}
+
+
+def test_arrows_of_rocprof_join_calls_to_their_work() -> None:
+    """Two kernels of one moment, the second's call later than it by rounding; one call of none."""
+    found = read(
+        *lane(6, 0, "GPU0", ""),
+        *lane(2, 9, "CPU HIP API", ""),
+        event("hipLaunchKernel", 2, 9, 10, 3),
+        event("hipLaunchKernel", 2, 9, 20, 3),
+        event("hipDeviceSynchronize", 2, 9, 40, 3),
+        event("gemm", 6, 4, 20, 4),
+        event("relu", 6, 5, 20, 4),
+        arrow("s", 0, 2, 9, 10),
+        arrow("t", 0, 6, 0, 20),
+        arrow("s", 1, 2, 9, 20),
+        arrow("t", 1, 6, 0, 20),
+        arrow("s", 2, 2, 9, 40),  # ends nowhere
+    )
+    launch = join_launches(found).launch
+    assert [int(found.events.ts[row]) for row in launch if row >= 0] == [0, 10_000]
+    assert [row[0] for row in rows(found, Kind.OTHER)] == ["hipDeviceSynchronize"]
+
+
+def test_correlations_of_xla_join_calls_to_kernels() -> None:
+    made = [
+        event("cuLaunchKernel", 7, 1, 0, 1),
+        event("gemm_fusion", 1, 1, 5, 4),
+        event("cudaMemcpy", 7, 1, 9, 1),
+    ]
+    made[0]["args"] = {"correlation_id": "2105"}
+    made[1]["args"] = {"correlation_id": "2105", "hlo_op": "gemm_fusion"}
+    process = [
+        *lane(1, 1, "/device:GPU:0", "Stream #16(Kernel)"),
+        *lane(7, 1, "/host:CPU", "main"),
+    ]
+    found = read(*process, *made)
+    assert join_launches(found).launch.tolist() == [-1, 0, -1]
+    assert [row[0] for row in rows(found, Kind.DRIVER)] == ["cuLaunchKernel"]
+    assert [device.type for device in found.devices] == ["cuda"]
+
+
+def test_a_gpu_of_xla_without_any_sign_of_its_vendor() -> None:
+    found = read(*lane(1, 1, "/device:GPU:0", "Stream #1(Kernel)"), event("fusion_3", 1, 1, 0, 4))
+    assert [device.type for device in found.devices] == ["other"]

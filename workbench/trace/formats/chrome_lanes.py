@@ -2,6 +2,7 @@
 
 XLA (JAX, PyTorch/XLA, TensorFlow) and rocprof 1 and 2 write such files. A lane is taken for work of
 a device only where its process is named as a device and its thread as one of its work lines.
+Calls are joined to it by ``correlation_id`` (XLA on GPUs) or by arrows (rocprof).
 """
 
 import re
@@ -23,11 +24,13 @@ from workbench.trace.formats.xla_names import (
     work_lines,
 )
 from workbench.trace.table import Device, Kind, Trace
+from workbench.trace.vendors import vendor
 
 _ROCPROF_GPU = re.compile(r"(?:\d+ )?GPU(\d{1,4})$")
 _ROCPROF_COPIES = re.compile(r"(?:\d+ )?COPY$")
 _ROCPROF_HOST = re.compile(r"(?:\d+ )?(CPU (HIP|HSA|KFD) API|Markers and Ranges)$")
 """Names of rocprof's processes; a number may stand before them."""
+_ROCPROF_ARROWS = "DataFlow"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,20 +52,53 @@ def with_lanes_of_devices(trace: Trace) -> Trace:
         return trace
     events = trace.events
     kind, device, stream = events.kind.copy(), events.device.copy(), events.stream.copy()
+    correlation = events.correlation.copy()
     for lane, meaning in meanings.items():
         rows = np.flatnonzero(uncategorised & (events.lane == lane))
         kind[rows] = _kinds(trace, rows, meaning)
         device[rows], stream[rows] = meaning.device, meaning.stream
-    calls = np.isin(kind, (Kind.RUNTIME, Kind.DRIVER)) & (events.correlation < 0)
-    kind[calls & uncategorised] = Kind.OTHER
+    calls = uncategorised & np.isin(kind, (Kind.RUNTIME, Kind.DRIVER))
+    _follow_arrows(trace, np.flatnonzero(calls), np.flatnonzero(device >= 0), correlation)
+    kind[calls & (correlation < 0)] = Kind.OTHER
     known = {found.index for found in trace.devices}
     types = {m.device: m.type for m in meanings.values() if m.device >= 0}
     found = (Device(index=i, type=types[i]) for i in sorted(types) if i not in known)
     return replace(
         trace,
-        events=replace(events, kind=kind, device=device, stream=stream),
+        events=replace(events, kind=kind, device=device, stream=stream, correlation=correlation),
         devices=(*trace.devices, *found),
     )
+
+
+def _follow_arrows(
+    trace: Trace, calls: NDArray[np.intp], work: NDArray[np.intp], correlation: NDArray[np.int64]
+) -> None:
+    """Give a call and its work one number where an arrow of rocprof joins them.
+
+    The arrow leaves at the call's start on its thread, or at the work's where that is earlier, and
+    meets the work's start in its process, whatever the thread.
+    """
+    flows, events = trace.flows, trace.events
+    named = [i for i, name in enumerate(trace.categories) if name == _ROCPROF_ARROWS]
+    arrows = np.isin(flows.category, named)
+    process = [lane.pid for lane in trace.lanes]
+    call_at: dict[tuple[int, int], int] = {}
+    for row in calls.tolist():
+        call_at.setdefault((int(events.lane[row]), int(events.ts[row])), row)
+    work_at: dict[tuple[str, int], list[int]] = {}
+    for row in work.tolist():
+        work_at.setdefault((process[events.lane[row]], int(events.ts[row])), []).append(row)
+    tails = arrows & (flows.phase == ord("s"))
+    tail_of = dict(zip(flows.id[tails].tolist(), np.flatnonzero(tails).tolist(), strict=True))
+    for head in np.flatnonzero(arrows & (flows.phase == ord("t"))).tolist():
+        tail = tail_of.get(int(flows.id[head]))
+        waiting = work_at.get((process[flows.lane[head]], int(flows.ts[head])))
+        if tail is None or not waiting:
+            continue
+        call = call_at.get((int(flows.lane[tail]), int(flows.ts[tail])))
+        if call is not None:
+            number = int(flows.id[head]) + 1
+            correlation[call] = correlation[waiting.pop(0)] = number
 
 
 def _kinds(trace: Trace, rows: NDArray[np.intp], meaning: _Meaning) -> NDArray[np.uint8]:
@@ -77,6 +113,7 @@ def _kinds(trace: Trace, rows: NDArray[np.intp], meaning: _Meaning) -> NDArray[n
 def _of_xla(trace: Trace) -> dict[int, _Meaning]:
     found: dict[int, _Meaning] = {}
     lines: dict[str, set[Line]] = {}
+    gpu = vendor({}, (), set(), trace.names)
     for lane in trace.lanes:
         lines.setdefault(lane.process, set()).add(line_of(lane.thread))
     for code, lane in enumerate(trace.lanes):
@@ -88,7 +125,7 @@ def _of_xla(trace: Trace) -> dict[int, _Meaning]:
                 kind=work_kind if work else _annotation,
                 device=device[1],
                 stream=stream_of(lane.thread, code),
-                type="tpu" if device[0] == "TPU" else "cuda",
+                type="tpu" if device[0] == "TPU" else gpu,
                 nested=work and line is Line.OPERATIONS,
             )
         elif lane.process.startswith(HOST_PLANES):

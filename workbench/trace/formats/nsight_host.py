@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.trace.arguments import integers
+from workbench.trace.columns import integers
 from workbench.trace.formats.nsight_ids import Identities
 from workbench.trace.formats.nvtx import range_of
 from workbench.trace.formats.records import Records

@@ -13,7 +13,7 @@ import numpy as np
 from msgspec import Raw
 
 from workbench.errors import TraceError
-from workbench.trace.arguments import integers
+from workbench.trace.columns import integers
 from workbench.trace.formats.content import MEMORY_LIMIT, Content
 from workbench.trace.formats.json_lists import entries, entry, pieces
 from workbench.trace.formats.records import Launched, Records
