@@ -201,9 +201,12 @@ class Window:
         self.gave_way = True
         self.stop()
 
-    def __del__(self) -> None:
-        """A window that was forgotten must not record for ever."""
-        if not sys.is_finalizing():
+    def __del__(self, is_finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
+        """A window that was forgotten must not record for ever.
+
+        When the interpreter ends, this module's names may be gone before its windows.
+        """
+        if not is_finalizing():
             self._forget()
 
     def _forget(self) -> None:

@@ -15,6 +15,7 @@ from workbench.workload.interrupts import Deferred
 from workbench.workload.loader import interactive_part, start_method
 from workbench.workload.shutdown import end_half_started, shut_down
 from workbench.workload.source import Source
+from workbench.workload.worker_death import worker_death_explained
 
 INPUT_RANGE = "workbench.input"
 
@@ -45,7 +46,7 @@ class Batches(Iterator[Any]):
         return self
 
     def __next__(self) -> Any:
-        with outside_inference_mode(), record_function(INPUT_RANGE):
+        with worker_death_explained(), outside_inference_mode(), record_function(INPUT_RANGE):
             return self._fetch()
 
     def close(self) -> None:

@@ -20,6 +20,7 @@ from workbench.workload.objective import infer, objective
 from workbench.workload.placement import samples_in
 from workbench.workload.precision import whole_step_autocast
 from workbench.workload.source import Source
+from workbench.workload.worker_death import worker_death_explained
 from workbench.workload.workload import Workload
 
 
@@ -84,7 +85,8 @@ class Training:
         if samples is not None:
             self._samples += samples
             self._counted += 1
-        value = self._run(self._plan, batch)
+        with worker_death_explained():
+            value = self._run(self._plan, batch)
         return value.detach() if isinstance(value, Tensor) else None
 
     @property

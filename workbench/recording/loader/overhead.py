@@ -4,13 +4,12 @@ import time
 from typing import Any
 
 from workbench.recording.loader.merge import Row
-from workbench.recording.loader.probe import LoaderProbe
 
 UNSEEN_NS = 2_000
 """Per batch of a worker: wrapping the queues, outside what the probes time of themselves."""
 
 
-def overhead(probe: LoaderProbe, rows: list[Row]) -> dict[str, Any]:
+def overhead(rows: list[Row]) -> dict[str, Any]:
     """Share of the time that fetching and waiting took that was spent in probes.
 
     Workers slow down by the time that their probes took, over the time they were busy; the

@@ -46,14 +46,22 @@ class Wait:
     step: int
 
 
+def _nothing() -> None:
+    pass
+
+
 class LoaderProbe:
     """Records what loaders do between :meth:`start` and :meth:`rest`.
 
     All calls come from the loop's thread. The user's loaders are changed only while they start,
     and their iterators carry the probes until :meth:`rest`.
+
+    Args:
+        on_start: Called when worker processes were started.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, on_start: Callable[[], None] = _nothing) -> None:
+        self._on_start = on_start
         self.notes: list[str] = []
         self.epochs: list[Epoch] = []
         self.waits: list[Wait] = []
@@ -107,6 +115,8 @@ class LoaderProbe:
         detail = self._attach(iterator, probe, context, alive=alive)
         if detail != "worker processes":
             self._starting.restore()
+        if context is not None:
+            self._on_start()
         number = len(self.streams) - 1 if probe is None else probe.stream
         self.epochs.append(
             Epoch(

@@ -123,6 +123,12 @@ def _received(path: Path) -> int | None:
 
 def _text(path: Path) -> str | None:
     try:
-        return path.read_text(encoding="utf-8", errors="replace")
-    except (OSError, ValueError):
+        file = os.open(path, os.O_RDONLY)
+    except OSError:
         return None
+    try:
+        return os.read(file, 65536).decode(errors="replace")
+    except OSError:
+        return None
+    finally:
+        os.close(file)

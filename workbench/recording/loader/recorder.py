@@ -31,9 +31,9 @@ class LoaderRecorder:
     """
 
     def __init__(self, *, on: bool = True) -> None:
-        self.probe = LoaderProbe()
-        self._on = on
         self._sampler = SystemSampler(self._processes)
+        self.probe = LoaderProbe(self._sampler.wake)
+        self._on = on
         self.batches: list[merge.Row] = []
         """One row a batch, on CLOCK_MONOTONIC; there once it has finished."""
         self.workers: list[merge.Row] = []
@@ -88,7 +88,7 @@ class LoaderRecorder:
             "clock_offset_ns": offset.ns,
             "clock_error_ns": offset.error_ns,
             "clock_source": offset.source,
-            **overhead(self.probe, self.batches),
+            **overhead(self.batches),
             "sampler_cpu_ns": self._sampler.cost_ns,
         }
         beside = {

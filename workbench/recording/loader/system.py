@@ -9,6 +9,8 @@ from typing import Any
 from workbench.recording.loader.processes import accounts_delays, host_row, process_row
 
 EVERY_S = 0.25
+SETTLE_S = 0.03
+"""Between being woken and sampling; samples are at least so far apart."""
 SAMPLES_MOST = 40_000
 """Rows that are kept; a long run is sampled less and less often."""
 
@@ -26,6 +28,7 @@ class SystemSampler:
         """CPU time that sampling took."""
         self._workers = workers
         self._ended = threading.Event()
+        self._woken = threading.Event()
         self._thread = threading.Thread(target=self._run, name="workbench-system", daemon=True)
         self._delays = accounts_delays()
         self._lock = threading.Lock()
@@ -40,9 +43,14 @@ class SystemSampler:
         if self._ended.is_set():
             return
         self._ended.set()
+        self._woken.set()
         if self._thread.is_alive():
             self._thread.join(5)
         self.sample()
+
+    def wake(self) -> None:
+        """Sample soon: workers were started, and they may not live until the next sample."""
+        self._woken.set()
 
     def sample(self) -> None:
         """One row for each process and one for the host."""
@@ -61,7 +69,11 @@ class SystemSampler:
 
     def _run(self) -> None:
         pause = EVERY_S
-        while not self._ended.wait(pause):
+        while not self._ended.is_set():
+            self._woken.wait(pause)
+            self._woken.clear()
+            if self._ended.wait(SETTLE_S):
+                return
             self.sample()
             if len(self.rows) > SAMPLES_MOST:
                 kept = set(sorted({row["at_ns"] for row in self.rows})[::2])
