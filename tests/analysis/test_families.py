@@ -106,6 +106,8 @@ CORPUS: tuple[tuple[str, str, bool | None], ...] = (
     ),
     ("Memcpy HtoD (Pageable -> Device)", "copy", False),
     ("Memset (Device)", "copy", False),
+    ("__amd_rocclr_copyBuffer", "copy", False),
+    ("__amd_rocclr_fillBufferAligned", "copy", False),
     ("void cudnn::ops::nchwToNhwcKernel<float, float, float, false, true>", "copy", False),
     (
         "void at::native::(anonymous namespace)::CatArrayBatchedCopy<float, unsigned int, 2>",
@@ -118,6 +120,15 @@ CORPUS: tuple[tuple[str, str, bool | None], ...] = (
         "copy",
         False,
     ),
+    # Ascend and MTIA
+    ("aclnnMm_MatMulCommon_MatMul", "gemm", None),
+    ("aclnnMm_TransData_TransData", "copy", False),
+    ("Conv2DBackpropFilter6", "convolution", None),
+    ("aclnnAddcmul_AddcmulAiCore_Addcmul", "elementwise", False),
+    ("fc-dtype_Float", "gemm", None),
+    ("dma_request", "copy", False),
+    ("split_eb_bwd_rowwise_adagrad-dtype_Half", "embedding", False),
+    ("customized_fba_mul_const-dtype_Float", "elementwise", False),
     # made by compilers: the fused operators in the name decide nothing
     ("triton_red_fused__log_softmax_mul_nll_loss_forward_sub_view_41", "triton", False),
     ("triton_poi_fused_addmm_gelu_view_15", "triton", False),

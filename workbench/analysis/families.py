@@ -15,7 +15,9 @@ OTHER = "other"
 FAMILY_PATTERNS: tuple[tuple[str, str], ...] = (
     # Compiler-made names list every operator they fuse, so they must not reach the rows below.
     ("triton", r"^triton_|^triton(poi|red|per|tem)_|^kernel_\d+d\d+d"),
-    ("copy", r"^mem(cpy|set)|\bmem(cpy|set)\b"),
+    # ROCm copies and fills with kernels of its runtime where no engine does: copies by what they
+    # do. Their class stays compute, as the trace has it, since they occupy compute units.
+    ("copy", r"^mem(cpy|set)|\bmem(cpy|set)\b|^__amd_rocclr_(copy|fill)|^dma_request|transdata"),
     ("elementwise", r"rotary_?(pos_?)?emb|fused_?rope|apply_rope"),
     ("copy", r"reshape_and_cache|store_?kv_?cache|set_kv_buffer|kv_?cache_(copy|write)"),
     (
@@ -25,7 +27,7 @@ FAMILY_PATTERNS: tuple[tuple[str, str], ...] = (
     ),
     (
         "embedding",
-        r"embedding|permute_pooled_embs|permute_(1d|2d|indices|lengths|data)\w*_?kernel"
+        r"embedding|^split_eb_|permute_pooled_embs|permute_(1d|2d|indices|lengths|data)\w*_?kernel"
         r"|fbgemm\w*::.*(permute|offsets_range|segment|bucketize|jagged|batched_unary)"
         r"|bounds_check_indices|linearize_index|\bemb_?bag",
     ),
@@ -51,12 +53,12 @@ FAMILY_PATTERNS: tuple[tuple[str, str], ...] = (
         "convolution",
         r"convol|implicit_?gemm|(?<![a-z])conv(?!ert|ersion)(\d?d?)?(_|:|\b|fwd|bwd|fprop|bias)"
         r"|fprop|dgrad|wgrad|winograd|im2col|im2d2col|col2im|s?cudnn|igemm_(fwd|bwd|wrw)"
-        r"|flip_filter|fft[12]d_|pointwise_mult_and_sum_complex|cask_|naive_conv|miopen.*conv",
+        r"|^conv[23]d|flip_filter|fft[12]d_|pointwise_mult_and_sum_complex|cask_|naive_conv|miopen.*conv",
     ),
     (
         "gemm",
         r"(?<!fb)gemm|nvjet|cijk_|matmul|cublas|splitkreduce|wgmma|gemv|xxt_kernel|ba_plus_caa"
-        r"|\bdot_kernel|reduce_1block_kernel|scal_kernel|hipblas|rocblas|_mm_kernel|mm_splitk|bmm_",
+        r"|^fc-dtype|^aclnn(add)?mm_|\bdot_kernel|reduce_1block_kernel|scal_kernel|hipblas|rocblas|_mm_kernel|mm_splitk|bmm_",
     ),
     (
         "sort_scan",
@@ -82,7 +84,9 @@ FAMILY_PATTERNS: tuple[tuple[str, str], ...] = (
         r"elementwise|element_?wise|functor|pointwise|act_and_mul|activation|silu|gelu|sigmoid"
         r"|triu_tril|tril_indices|arange|fill|scalepackedtensor|subtensorop|optensor|tensorelement"
         r"|quantize|fp8rowwise|qparam|hfp8|dequant|amax|vectorized|unrolled|\b(add|mul)_kernel"
-        r"|compute_cuda_kernel|where|cast",
+        r"|compute_cuda_kernel|where|cast"
+        r"|^aclnn\w*(add|mul|sub|div|sqrt|exp|neg|pow|fill|zero|one|greater|less|eq)"
+        r"|^(customized_fba_)?(add|mul|sub|div|relu)\w*-dtype",
     ),
 )
 """Family and regular expression, tried in this order on the lower-case name."""
