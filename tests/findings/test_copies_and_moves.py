@@ -1,14 +1,19 @@
 """WB107 and WB204: copies that nothing hides, and waits that only moved."""
 
+import random
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+import workbench as wb
 from tests.findings.loops import Loop, fired, looped, of
+from tests.store.records import record
 from workbench.findings import moved_wait
 from workbench.findings.slow_copies import slow_copies
 from workbench.run.facts import gather
+from workbench.store.record import Timings
+from workbench.store.writing import new_run_folder
 
 US = 1_000
 PAGEABLE = "Memcpy HtoD (Pageable -> Device)"
@@ -84,3 +89,25 @@ def test_a_wait_that_moves_while_the_step_stays_gains_nothing(tmp_path: Path) ->
     assert finding.evidence["more_us_per_step"] == pytest.approx(880)
     assert moved_wait(first, second, verdict="faster") is None
     assert moved_wait(first, first, verdict="cannot_tell") is None
+
+
+def recorded(parent: Path, name: str, loop: Loop) -> Path:
+    """A Run folder; its steps of record, the same in each, take 1 ms, give or take 2 %."""
+    chance = random.Random(1)
+    steps = [int(1000 * US * chance.gauss(1, 0.02)) for _ in range(80)]
+    with new_run_folder(parent, name) as new:
+        loop.trace.write(new.path / "rank0.trace.json.gz")
+        timings = Timings(
+            step_ns=steps, input_ns=[], warmup=0, blocks=[40, 40], profiled_step_ns=[]
+        )
+        new.record = record(name=name, timings=timings, traces=["rank0.trace.json.gz"])
+    return parent / name
+
+
+def test_a_comparison_says_that_the_wait_only_moved(tmp_path: Path) -> None:
+    first = wb.open(recorded(tmp_path, "read", reading("aten::item", 900)))
+    second = wb.open(recorded(tmp_path, "unread", reading("aten::copy_", 880)))
+    found = wb.compare(first, second)
+    assert found.verdict == "cannot_tell"
+    assert any("only moved: aten::item waits 900" in note for note in found.notes)
+    assert not any("only moved" in note for note in wb.compare(first, first).notes)

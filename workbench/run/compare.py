@@ -16,6 +16,7 @@ from workbench.units import count_text, share_text, time_text
 if TYPE_CHECKING:
     import pandas as pd
 
+    from workbench.findings import Finding
     from workbench.pages.comparison import ComparisonView
     from workbench.pages.static import StaticFigure
     from workbench.run.profiled import ProfiledSteps
@@ -112,7 +113,22 @@ class Comparison:
         found = self.where[0]
         under = None if self.first_ns and self.second_ns else self.profiled
         told = () if under is None else (under.sentence(*self.called),)
-        return (*told, *self._pairs[1], *found.notes, *dict.fromkeys(found.reasons.values()))
+        moved = () if self.moved_wait is None else (self.moved_wait.title,)
+        reasons = dict.fromkeys(found.reasons.values())
+        return (*told, *moved, *self._pairs[1], *found.notes, *reasons)
+
+    @cached_property
+    def moved_wait(self) -> Finding | None:
+        """Where steps take as long as before: whether a wait for the device only moved (WB204)."""
+        from workbench.findings import Facts, moved_wait
+        from workbench.run.facts import sync_calls_of
+
+        if self.change.ratio is None or self.change.verdict != "cannot_tell" or self._samples:
+            return None
+        first, second = (
+            Facts(rank=rank.rank, sync_calls=sync_calls_of(rank)) for rank in self._pairs[0][0]
+        )
+        return moved_wait(first, second, verdict=self.change.verdict)
 
     def to_json(self) -> dict[str, Any]:
         """The document of ``workbench compare --json``."""

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from workbench.findings import CommunicationFacts, CopyFacts, DeviceFacts, Facts, StragglerFacts
 from workbench.run.rank import RankAnalysis
 from workbench.store.record import RunRecord, Timings
+
+if TYPE_CHECKING:
+    from workbench.analysis.sync_calls import SyncCalls
 
 
 def gather(rank: RankAnalysis, record: RunRecord | None) -> Facts:
@@ -108,12 +111,17 @@ def _of_the_trace(rank: RankAnalysis) -> dict[str, Any]:
     found["matmuls"] = matmul_shapes(trace, launches, steps)
     found["casts"] = repeated_casts(trace, launches, steps)
     found["gradient_syncs"] = gradient_syncs(trace, launches)
-    if rank.device_time and rank.window is not None:
-        from workbench.analysis.sync_calls import sync_calls
-
-        idle = tuple(rank.idle.values())
-        found["sync_calls"] = sync_calls(rank.evidence, idle, steps, rank.window.length)
+    found["sync_calls"] = sync_calls_of(rank)
     return found
+
+
+def sync_calls_of(rank: RankAnalysis) -> SyncCalls | None:
+    """The calls in which the host waits for a device; ``None`` where no device was recorded."""
+    from workbench.analysis.sync_calls import sync_calls
+
+    if not rank.device_time or rank.window is None or rank.voids("devices"):
+        return None
+    return sync_calls(rank.evidence, tuple(rank.idle.values()), rank.steps, rank.window.length)
 
 
 def _steady_input_ns(rank: RankAnalysis, device: int) -> int | None:
