@@ -96,6 +96,11 @@ def test_faster_is_said_by_shape_word_and_interval():
     assert figure.layout.title.text == "▲ faster: a step of after takes 31 % (28–34) less time"
 
 
+def test_a_narrow_interval_keeps_its_two_ends():
+    figure = comparison([10 * MS] * 9, [8 * MS] * 9, _change("faster", 0.799, 0.798, 0.801))
+    assert "takes 20.1 % (19.9–20.2) less time" in figure.layout.title.text
+
+
 def test_slower_has_its_own_shape():
     figure = comparison([10 * MS] * 9, [12 * MS] * 9, _change("slower", 1.2, 1.15, 1.25))
     assert figure.layout.title.text == "▼ slower: a step of after takes 20 % (15–25) more time"

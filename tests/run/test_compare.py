@@ -70,7 +70,7 @@ def test_the_sentence_and_the_figure_write_one_interval_one_way(tmp_path: Path) 
     first = wb.open(measured(tmp_path, "a", step_ms=100, noise=0.03))
     for name, step_ms in (("b", 50), ("c", 100.5)):
         found = wb.compare(first, wb.open(measured(tmp_path, name, step_ms=step_ms, noise=0.03)))
-        interval = re.search(r"\d+ % \(.*?\) less|between .* less and .* more", found.sentence)
+        interval = re.search(r"[\d.]+ % \(.*?\) less|between .* less and .* more", found.sentence)
         assert interval is not None
         assert interval.group() in found.figure().title
 

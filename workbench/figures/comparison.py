@@ -112,7 +112,11 @@ def interval_text(ratio: float, low: float, high: float) -> str:
         return f"between {share_text(1 - max(low, 0.0))} less and {share_text(high - 1)} more"
     ends = sorted((abs(1 - low), abs(1 - high)))
     near, far = (share_text(end).removesuffix(" %") for end in ends)
-    return f"{share_text(abs(1 - ratio))} ({near}–{far}) {'less' if ratio < 1 else 'more'}"
+    middle = share_text(abs(1 - ratio))
+    if near == far:
+        near, far = (f"{100 * end:.1f}" for end in ends)
+        middle = f"{100 * abs(1 - ratio):.1f} %"
+    return f"{middle} ({near}–{far}) {'less' if ratio < 1 else 'more'}"
 
 
 def _subtitle(sides: Sequence[NDArray[np.float64]], beyond: int, reason: str | None) -> str:
