@@ -61,7 +61,7 @@ def test_half_the_step_time_is_faster(tmp_path: Path) -> None:
     assert found.verdict == "faster"
     assert found.change.ratio == pytest.approx(0.5, rel=0.03)
     assert re.match(
-        r"▲ second is faster than first: \d\d % \(\d\d–\d\d\) less time", found.sentence
+        r"▲ second is faster than first: [\d.]+ % \([\d.]+–[\d.]+\) less time", found.sentence
     )
     assert [(d.name, d.first, d.second) for d in found.differences] == [("workers", 0, 2)]
 
