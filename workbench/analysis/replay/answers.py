@@ -120,7 +120,7 @@ def what_if(
             it cannot save more than such a step has beyond the device's work.
     """
     count = len(replay.numbers)
-    saving = max(replay.measured - replay.length(scenario), 0) / count
+    saving = replay.saving(scenario) / count
     measured = replay.measured / count
     capped = False
     if record_step_ns is not None and scenario.on_host:

@@ -23,10 +23,10 @@ from workbench.analysis.replay.span import Span
 from workbench.analysis.replay.streams import Crossing, Ground, Order, crossings
 from workbench.analysis.replay.waits import (
     HostJoins,
+    borders,
     device_waits,
     full_queues,
     handovers,
-    origin,
     without_first_use,
 )
 from workbench.analysis.replay.work import Index, Marks, Work, work_of
@@ -98,6 +98,8 @@ class Graph:
     """Waits between streams that were concluded from times alone."""
     last: int
     """The work of the steps that ended last."""
+    borders: tuple[int, int]
+    """The joins at which the loop's thread begins and ends the steps."""
 
 
 def build_graph(evidence: Evidence, steps: Steps, span: Span) -> Graph | None:
@@ -133,7 +135,16 @@ def build_graph(evidence: Evidence, steps: Steps, span: Span) -> Graph | None:
         time=time,
         inferred=int(((crossing.source >= 0) & (crossing.told == 0)).sum()),
         last=int(own[np.argmax(work.end[own])]),
+        borders=_borders(joined, len(work), evidence.threads.caller(steps.lane), span),
     )
+
+
+def _borders(host: HostJoins, base: int, loop: int, span: Span) -> tuple[int, int]:
+    first, last = np.searchsorted(host.lane, (loop, loop + 1))
+    time = host.time[first:last]
+    begin = np.searchsorted(time, span.loop_start, "right") - 1
+    end = np.searchsorted(time, span.host_end, "left")
+    return int(base + first + begin), int(base + first + end)
 
 
 def _host_side(
@@ -147,7 +158,7 @@ def _host_side(
     threads = {
         lane: host_thread(evidence, span, lane, first_use) for lane in {loop, *callers.values()}
     }
-    joins = [origin(loop, span)]
+    joins = [borders(loop, span)]
     for lane, thread in threads.items():
         if lane != loop:
             its = launched & np.isin(work.lane, [each for each in callers if callers[each] == lane])

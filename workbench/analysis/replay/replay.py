@@ -13,7 +13,7 @@ from workbench.analysis.intervals import EMPTY, Spans, clip, covered_until, tota
 from workbench.analysis.nesting import Times
 from workbench.analysis.replay.graph import EdgeKind, Graph
 from workbench.analysis.replay.host import bits
-from workbench.analysis.replay.scenario import Scenario
+from workbench.analysis.replay.scenario import NOTHING_CHANGED, Scenario
 from workbench.analysis.replay.work import Index, Marks
 from workbench.trace.table import Kind
 
@@ -44,14 +44,48 @@ class Replay:
         """The recorded length of the steps together, in ns."""
         return self.graph.span.length
 
+    def saving(self, scenario: Scenario) -> int:
+        """How much less time the steps together would take at most, in ns.
+
+        Replayed from where the host and the device were recorded, the steps must first overcome
+        their old lag behind each other, which a longer run does only once. So the saving is also
+        counted on what a step cannot be shorter than, however often it is repeated.
+        """
+        weight = self._weights(scenario)
+        once = self.measured - self._length(scenario, weight)
+        unchanged = self._repeated_unchanged
+        if not self.graph.span.first:
+            # The border before the first step was not recorded: the window is shorter than it.
+            unchanged = min(unchanged, self.measured)
+        repeated = unchanged - self._repeated(scenario, weight)
+        return min(max(once, repeated, 0), self.measured)
+
     def length(self, scenario: Scenario) -> int:
-        """How long the steps together would take at least, in ns."""
+        """How long the steps take from where host and device were recorded, in ns."""
+        return self._length(scenario, self._weights(scenario))
+
+    def _length(self, scenario: Scenario, weight: Times) -> int:
         graph, work = self.graph, self.graph.work
-        start = _times(graph, self._weights(scenario))
-        own = ~work.fixed & (work.call >= 0)
+        start = _times(graph, weight)
         end = start[: len(work)] + self._durations(scenario)
-        done = max(int(end[own].max()), self._floor(scenario))
+        done = max(int(end[self.own].max()), self._floor(scenario))
         return max(done - graph.span.start, 0)
+
+    @cached_property
+    def _repeated_unchanged(self) -> int:
+        return self._repeated(NOTHING_CHANGED, self._weights(NOTHING_CHANGED))
+
+    def _repeated(self, scenario: Scenario, weight: Times) -> int:
+        """What the steps take at least when repeated: once round the loop, or one stream's work."""
+        begin, end = self.graph.borders
+        loop = _times(self.graph, weight, only=begin)[end] - self.graph.time[begin]
+        chains = [self._chain(index, length) for index, length in self._chains(scenario)]
+        return max(int(loop), *chains, 0)
+
+    @cached_property
+    def own(self) -> Marks:
+        """The work that the steps launched."""
+        return ~self.graph.work.fixed & (self.graph.work.call >= 0)
 
     @cached_property
     def busy(self) -> int:
@@ -62,17 +96,13 @@ class Replay:
     def family_ns(self) -> dict[str, int]:
         """Summed time by family of the work that the steps launched, longest first."""
         work = self.graph.work
-        own = ~work.fixed & (work.call >= 0)
         summed = np.bincount(
-            self.scale_of[own],
-            weights=(work.end - work.start)[own].astype(float),
+            self.scale_of[self.own],
+            weights=(work.end - work.start)[self.own].astype(float),
             minlength=len(self.families),
         )
         found = {name: int(ns) for name, ns in zip(self.families, summed, strict=True)}
         return dict(sorted(found.items(), key=lambda item: -item[1]))
-
-    def _class(self, name: str) -> Marks:
-        return self.communication if name == "communication" else self.memory
 
     def _durations(self, scenario: Scenario) -> Times:
         work = self.graph.work
@@ -82,8 +112,8 @@ class Replay:
         if scenario.faster:
             times = np.array([scenario.faster.get(name, 1.0) for name in self.families])
             length = np.rint(length / times[self.scale_of]).astype(np.int64)
-        for name in scenario.hidden:
-            length = np.where(self._class(name), 0, length)
+        if scenario.hidden:
+            length = np.where(self._hidden(scenario), 0, length)
         return np.where(work.fixed, work.end - work.start, length)
 
     def _weights(self, scenario: Scenario) -> Times:
@@ -124,15 +154,28 @@ class Replay:
         """Hidden work still has to be done, one piece after the other on each stream."""
         work, span = self.graph.work, self.graph.span
         floor = span.start
-        length = self._durations(replace(scenario, hidden=frozenset()))
-        for name in scenario.hidden:
-            mine = self._class(name) & ~work.fixed & (work.call >= 0)
-            for stream in np.unique(work.stream[mine]).tolist():
-                earlier = work.fixed & (work.stream == stream)
+        hidden = self._hidden(scenario)
+        for index, length in self._chains(scenario):
+            if hidden[index[0]]:
+                earlier = work.fixed & (work.stream == work.stream[index[0]])
                 since = max(span.host_start, int(work.end[earlier].max(initial=0)))
-                here = np.flatnonzero(mine & (work.stream == stream))
-                floor = max(floor, since + self._chain(here, length[here]))
+                floor = max(floor, since + self._chain(index, length))
         return floor
+
+    def _chains(self, scenario: Scenario) -> list[tuple[Index, Times]]:
+        """The own work of every stream and how long it takes; what is hidden stands for itself."""
+        work = self.graph.work
+        length = self._durations(replace(scenario, hidden=frozenset()))
+        lane = work.stream * 2 + self._hidden(scenario)
+        groups = [np.flatnonzero(self.own & (lane == each)) for each in np.unique(lane[self.own])]
+        return [(index, length[index]) for index in groups]
+
+    def _hidden(self, scenario: Scenario) -> Marks:
+        """The work that the scenario hides."""
+        found = np.zeros(len(self.graph.work), bool)
+        for name in scenario.hidden:
+            found |= self.communication if name == "communication" else self.memory
+        return found
 
     def _chain(self, index: Index, length: Times) -> int:
         """How long work of one stream takes, each piece until the next one begins beside it."""
@@ -178,12 +221,17 @@ def _part(part: Times, length: Times, full: Times) -> Times:
     return np.floor(part * (length / np.maximum(full, 1))).astype(np.int64)
 
 
-def _times(graph: Graph, weight: Times) -> Times:
-    """When every join comes: the longest way to it."""
+def _times(graph: Graph, weight: Times, *, only: int | None = None) -> Times:
+    """When every join comes: the longest way to it.
+
+    A join that waits for nothing known stays where it was recorded. With ``only``, everything
+    follows from that one join, and what does not is far in the past.
+    """
     held = np.zeros(len(graph.time), bool)
     held[graph.edges.target] = True
-    # A join that waits for nothing known stays where it was recorded.
-    at: list[int] = np.where(held, CUT, graph.time).tolist()
+    at: list[int] = np.where(held | (only is not None), CUT, graph.time).tolist()
+    if only is not None:
+        at[only] = int(graph.time[only])
     edges = graph.edges
     ways = zip(edges.source.tolist(), edges.target.tolist(), weight.tolist(), strict=True)
     for source, target, ns in ways:

@@ -52,6 +52,10 @@ class ThreadReplay:
         """The recorded length of the steps together, in ns."""
         return int((self.end - self.start).sum())
 
+    def saving(self, scenario: Scenario) -> int:
+        """How much less time the steps together would take at most, in ns."""
+        return max(self.measured - self.length(scenario), 0)
+
     def length(self, scenario: Scenario) -> int:
         """How long the steps together would take at least, in ns."""
         length = (self.end - self.start).astype(float)

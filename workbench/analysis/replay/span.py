@@ -33,6 +33,8 @@ class Span:
     start: int
     end: int
     host_start: int
+    loop_start: int
+    """Where the first step begins on the loop's thread."""
     host_end: int
 
     @property
@@ -87,6 +89,7 @@ def span_of(
         start=start,
         end=end,
         host_start=min(int(steps.start[first]), start),
+        loop_start=int(steps.start[first]),
         host_end=int(steps.end[last]),
     )
 

@@ -67,9 +67,10 @@ class HostJoins:
         return HostJoins(**{name: column[order] for name, column in columns.items()})
 
 
-def origin(lane: int, span: Span) -> HostJoins:
-    """The loop's thread begins where it was recorded."""
-    return _plain(np.array([lane]), np.array([span.host_start]), np.array([span.host_start]))
+def borders(lane: int, span: Span) -> HostJoins:
+    """Where the loop's thread begins, as it was recorded, and the borders of its steps."""
+    time = np.array([span.host_start, span.loop_start, span.host_end])
+    return _plain(np.full(len(time), lane), time, time)
 
 
 def handovers(thread: HostThread, called: Times) -> HostJoins:
