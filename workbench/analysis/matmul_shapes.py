@@ -115,6 +115,9 @@ def _weigh(
     columns = (events.name, events.shapes, events.types, events.strides)
     keys = np.stack([column[rows].astype(np.int64) for column in columns]).T
     groups, index = np.unique(keys, axis=0, return_inverse=True)
+    calls = np.bincount(index.ravel(), minlength=len(groups))
+    time = np.zeros(len(groups), np.int64)
+    np.add.at(time, index.ravel(), spent)
     half, found = 0, []
     for number, (name, shape, kind, stride) in enumerate(groups.tolist()):
         if shape < 0 or kind < 0:
@@ -122,8 +125,7 @@ def _weigh(
         sizes = _sizes(trace.names[name], trace.shapes[shape], trace.types[kind])
         if sizes is None:
             continue
-        mine = index.ravel() == number
-        ns = int(spent[mine].sum())
+        ns = int(time[number])
         half += ns
         strides = trace.strides[stride] if stride >= 0 else ""
         bad = tuple(n for n in _apart(trace.names[name], sizes, strides) if n % MULTIPLE)
@@ -133,7 +135,7 @@ def _weigh(
                     operator=trace.names[name],
                     sizes=sizes,
                     bad=tuple(dict.fromkeys(bad)),
-                    calls=int(mine.sum()),
+                    calls=int(calls[number]),
                     ns=ns,
                 )
             )

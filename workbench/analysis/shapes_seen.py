@@ -73,7 +73,13 @@ def _shapes_of_steps(trace: Trace, steps: Steps) -> list[set[int]] | None:
     index = steps.step_of(events.ts[rows])
     rows, index = rows[index >= 0], index[index >= 0]
     key = events.name[rows].astype(np.int64) * len(trace.shapes) + events.shapes[rows]
-    return [set(np.unique(key[index == number]).tolist()) for number in range(len(steps))]
+    border = np.searchsorted(
+        index, np.arange(len(steps) + 1)
+    )  # rows are in time order, so are steps
+    return [
+        set(np.unique(key[border[number] : border[number + 1]]).tolist())
+        for number in range(len(steps))
+    ]
 
 
 def _kinds(shapes: list[set[int]], new: NDArray[Any]) -> NDArray[Any]:

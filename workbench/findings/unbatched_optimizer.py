@@ -90,8 +90,8 @@ def _finding(
     return Finding(
         code=CODE,
         title=f"The optimizer ({own.name}) is not batched: {count_text(single)} operators on "
-        f"single tensors take {host} of host time{work} a step, "
-        f"{most}{share_text(lost.share)} of {lost.whole}.",
+        f"single tensors take {host} of host time{work} a step "
+        f"under the profiler, {most}{share_text(lost.share)} of {lost.whole}.",
         verdict="yes",
         severity=lost.severity(WARNING_SHARE, CRITICAL_SHARE),
         evidence={
