@@ -79,12 +79,17 @@ class Threads:
         for pair in self._backward:
             if pair.lane == lane:
                 return self._of_autograd(pair)
+        own = self.joint(lane)
+        loop = self._loop_of(lane)
+        return own if loop is None else _filled(own, self.timeline(loop))
+
+    def joint(self, lane: int) -> Timeline:
+        """A thread and the autograd threads that it waits for, without what others do meanwhile."""
         own = self._own(lane)
         for pair in self._backward:
             if pair.caller == lane:
                 own = _replaced(own, self.timeline(pair.lane), self._waits(pair))
-        loop = self._loop_of(lane)
-        return own if loop is None else _filled(own, self.timeline(loop))
+        return own
 
     def _loop_of(self, lane: int) -> int | None:
         """The thread of the loop, for another one that does nothing by itself."""

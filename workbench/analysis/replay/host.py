@@ -104,7 +104,7 @@ def host_thread(evidence: Evidence, span: Span, lane: int, first_use: int) -> Ho
         lane: The thread; of an autograd thread the one that handed over.
         first_use: Until this instant allocation and kernel loading are a first use.
     """
-    timeline, records = evidence.threads.timeline(lane), evidence.records
+    timeline, records = evidence.threads.joint(lane), evidence.records
     lo, hi = span.host_start, max(span.host_end, span.end)
     first, last = timeline.at(np.array([lo, hi])).tolist()
     start = np.maximum(timeline.start[first : last + 1], lo)

@@ -81,7 +81,7 @@ def span_of(
     done = completion_times(trace, launches, steps)
     start = int(done[first - 1]) if first else _window_start(trace, launches, steps)
     end = int(done[last])
-    if start is None or end <= start:
+    if end <= start:
         return None
     return Span(
         first=first,
@@ -129,11 +129,11 @@ def _numbered(trace: Trace, steps: Steps, chosen: int | Sequence[int]) -> tuple[
     return index[0], index[-1]
 
 
-def _window_start(trace: Trace, launches: Launches, steps: Steps) -> int | None:
-    """Where the first step begins on its devices, the latest of them."""
+def _window_start(trace: Trace, launches: Launches, steps: Steps) -> int:
+    """Where the first step begins on its devices, the latest of them; without one, on the host."""
     starts = []
     for device in device_indices(trace):
         found = window(trace, device, steps, launches)
         if found is not None:
             starts.append(found.start + launches.clock_offset.get(device, 0))
-    return max(starts, default=None)
+    return max(starts, default=int(steps.start[0]))
