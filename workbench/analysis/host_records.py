@@ -10,7 +10,7 @@ from workbench.analysis import causes
 from workbench.analysis.input_wait import input_rows
 from workbench.analysis.kernel_loading import loading_calls
 from workbench.analysis.launches import Launches
-from workbench.analysis.nesting import Nesting, Rows, Times, distinct, nest
+from workbench.analysis.nesting import Nesting, Rows, distinct, nest, nest_lanes
 from workbench.analysis.steps import STEP_NAME, Steps
 from workbench.analysis.unrecorded_work import waits_for_unseen
 from workbench.trace.table import Kind, Trace
@@ -46,9 +46,6 @@ class HostRecords:
     """User ranges that show no cause; they only name the place."""
     overhead: Rows
     """Rows of overhead that the profiler booked on no thread; it may stop any of them."""
-    starts: Times
-    """Starts of all records of host threads, by thread and time; ``start_lane`` beside it."""
-    start_lane: NDArray[np.int32]
 
 
 def host_records(trace: Trace, launches: Launches, steps: Steps | None) -> HostRecords:
@@ -64,15 +61,14 @@ def host_records(trace: Trace, launches: Launches, steps: Steps | None) -> HostR
     extra = _captures(trace) + _profiler_steps(trace, steps) + _unseen(trace, launches)
     nesting, own = _nest_with(trace, rows[kept], code[kept], extra)
     users = rows[plain]
-    order = np.argsort(events.lane[rows], kind="stable")
     return HostRecords(
         nesting=nesting,
         own=own,
         cause=_inherited(own, nesting.parent),
-        ranges=nest(users, events.lane[users], events.ts[users], events.end[users]),
+        ranges=nest(
+            users, events.lane[users], events.ts[users], events.ts[users] + events.dur[users]
+        ),
         overhead=rows[homeless].astype(np.int32),
-        starts=events.ts[rows][order],
-        start_lane=events.lane[rows][order],
     )
 
 
@@ -152,7 +148,7 @@ def _unseen(trace: Trace, launches: Launches) -> Extra:
     """The part of blocking calls in which the device did what the trace does not hold."""
     events, waits = trace.events, waits_for_unseen(trace, launches)
     return [
-        (row, int(events.lane[row]), start, int(events.end[row]), "unknown")
+        (row, int(events.lane[row]), start, int(events.ts[row] + events.dur[row]), "unknown")
         for row, start in zip(waits.call.tolist(), waits.start.tolist(), strict=True)
     ]
 
@@ -193,21 +189,37 @@ def _nest_with(
 ) -> tuple[Nesting, Codes]:
     """Nest the rows together with the extra stretches; codes in the order of the positions."""
     events = trace.events
-    lane, start, end = events.lane[rows], events.ts[rows], events.end[rows]
+    order = np.argsort(events.lane[rows], kind="stable")
+    row, own = rows[order].astype(np.int32), code[order]
+    del order
+    extra = sorted(extra, key=lambda each: (each[1], each[2], -each[3]))
+    places = _places(trace, row, extra)
     if extra:
-        row, lanes, starts, ends, names = (list(column) for column in zip(*extra, strict=True))
-        rows = np.concatenate((rows, np.array(row, np.intp)))
-        lane = np.concatenate((lane, np.array(lanes, np.int32)))
-        start = np.concatenate((start, np.array(starts, np.int64)))
-        end = np.concatenate((end, np.array(ends, np.int64)))
-        more = np.array([HOST_CODE[str(name)] for name in names], np.uint8)
-        code = np.concatenate((code, more))
-        # On equal stretches the extra one goes outside.
-        order = np.lexsort((-np.arange(len(rows)), -end, start))
-        rows, code = rows[order], code[order]
-        lane, start, end = lane[order], start[order], end[order]
-    by_lane = np.argsort(lane, kind="stable")
-    return nest(rows, lane, start, end), code[by_lane]
+        row = np.insert(row, places, [each[0] for each in extra])
+        own = np.insert(own, places, [HOST_CODE[each[4]] for each in extra])
+    lane, start = events.lane[row], events.ts[row]
+    end = start + events.dur[row]
+    for number, (_, on, begins, ends, _) in enumerate(extra):
+        at = places[number] + number
+        lane[at], start[at], end[at] = on, begins, ends
+    return nest_lanes(row, lane, start, end), own
+
+
+def _places(trace: Trace, row: Rows, extra: Extra) -> list[int]:
+    """Before which of the rows each extra stretch belongs; on equal stretches it goes outside."""
+    if not extra:
+        return []
+    events = trace.events
+    lanes, starts = events.lane[row], events.ts[row]
+    found = []
+    for _, lane, start, end, _ in extra:
+        first, last = np.searchsorted(lanes, (lane, lane + 1))
+        here = starts[first:last]
+        low, high = np.searchsorted(here, start, "left"), np.searchsorted(here, start, "right")
+        tied = row[first + low : first + high]
+        longer = int((events.ts[tied] + events.dur[tied] > end).sum())
+        found.append(int(first + low) + longer)
+    return found
 
 
 def _inherited(own: Codes, parent: Rows) -> Codes:

@@ -28,8 +28,6 @@ ROUNDING_NS = 2
 """Gaps up to this length come from rounding: idle time, but not counted as gaps."""
 OWN_RANGES = "workbench."
 """Ranges of our own capture, whose probe marks every garbage collection."""
-BLOCK = 1 << 17
-"""Gaps explained at a time, so that memory stays bounded."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -74,7 +72,6 @@ def attribute_idle(
         launches: The join of device work to its launching calls.
         evidence: From ``gather_evidence``, to save its work when asking again.
     """
-    gaps = idle_gaps(trace, device, range, launches)
     offset = launches.clock_offset.get(device, 0)
     span = range.shifted(offset)
     if _explainable(trace, launches, device):
@@ -83,12 +80,14 @@ def attribute_idle(
     else:
         evidence = None
         absent = frozenset(CAUSES) - {"unknown"}
-    pieces = IdlePieces.joined(
-        [
-            described(trace, _explained(evidence, some), some, span, steps=steps, evidence=evidence)
-            for some in gaps.in_blocks(BLOCK)
-        ]
-    )
+    blocks, count, largest = [], 0, 0
+    for gaps in idle_gaps(trace, device, range, launches):
+        parts = _explained(evidence, gaps)
+        blocks.append(described(trace, parts, gaps, span, steps=steps, evidence=evidence))
+        size = np.minimum(gaps.end, span.end) - np.maximum(gaps.start, span.start)
+        count += int((size > ROUNDING_NS).sum())
+        largest = max(largest, int(size.max(initial=0)))
+    pieces = IdlePieces.joined(blocks)
     if offset:
         pieces = replace(pieces, start=pieces.start - offset, end=pieces.end - offset)
     length = pieces.end - pieces.start
@@ -96,7 +95,8 @@ def attribute_idle(
         device=device,
         range=range,
         total=int(length.sum()),
-        **_sizes(gaps, span),
+        gaps=count,
+        largest=largest,
         by_cause={
             cause: None if cause in absent else int(length[pieces.cause == code].sum())
             for cause, code in CAUSE_CODE.items()
@@ -112,12 +112,6 @@ def _explainable(trace: Trace, launches: Launches, device: int) -> bool:
     """Whether the clocks compare and any work of the device has a launch record."""
     rows = work_rows(trace, device)
     return launches.clock_ok.get(device, True) and bool((launches.launch[rows] >= 0).any())
-
-
-def _sizes(gaps: IdleGaps, span: Range) -> dict[str, int]:
-    """Number of gaps in the range beyond rounding, and the length of the longest."""
-    length = np.minimum(gaps.end, span.end) - np.maximum(gaps.start, span.start)
-    return {"gaps": int((length > ROUNDING_NS).sum()), "largest": int(length.max(initial=0))}
 
 
 def _explained(evidence: Evidence | None, gaps: IdleGaps) -> Parts:

@@ -1,6 +1,6 @@
 """Pieces of idle time: cut at the records of a thread, with the evidence that each one keeps."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple
 
@@ -150,7 +150,7 @@ class IdlePieces:
     """Row of the innermost operator or user range that the deciding thread was in, or -1."""
     source: Rows
     """Row of the innermost Python stack record, which tells the source line, or -1."""
-    step: NDArray[np.int64]
+    step: NDArray[np.int32]
     """Number of the step that launched the next work, or -1."""
     first_use: NDArray[np.bool_]
     """Allocation or kernel loading in the first complete step: no part of the steady state."""
@@ -161,14 +161,11 @@ class IdlePieces:
         return len(self.start)
 
     @staticmethod
-    def joined(blocks: "Sequence[IdlePieces]") -> "IdlePieces":
-        """The pieces of all blocks, one after the other."""
-        return IdlePieces(
-            **{
-                column.name: np.concatenate([getattr(block, column.name) for block in blocks])
-                for column in fields(IdlePieces)
-            }
-        )
+    def joined(blocks: "list[IdlePieces]") -> "IdlePieces":
+        """The pieces of all blocks, one after the other; empties the list to hold them once."""
+        columns = {c.name: [getattr(block, c.name) for block in blocks] for c in fields(IdlePieces)}
+        blocks.clear()
+        return IdlePieces(**{name: np.concatenate(columns.pop(name)) for name in list(columns)})
 
 
 def expanded(count: Times) -> tuple[Times, Times]:
@@ -268,12 +265,12 @@ def described(
     start, end = np.maximum(parts.start, span.start), np.minimum(parts.end, span.end)
     real = np.flatnonzero(end > start)
     parts, start, end = parts.taken(real), start[real], end[real]
-    launch = gaps.launch[parts.gap].astype(np.int32)
+    launch = gaps.launch[parts.gap]
     step = _steps_of(trace, launch, steps)
     operator, source = _places(parts, evidence)
     columns: dict[str, NDArray[Any]] = {
         "cause": parts.cause,
-        "next_work": gaps.next_work[parts.gap].astype(np.int32),
+        "next_work": gaps.next_work[parts.gap],
         "launch": launch,
         "host": parts.host,
         "operator": operator,
@@ -313,13 +310,13 @@ def _places(parts: Parts, evidence: Evidence | None) -> tuple[Rows, Rows]:
     return operator, np.where(source >= 0, _at(nesting.row, source), -1)
 
 
-def _steps_of(trace: Trace, launch: Rows, steps: Steps | None) -> NDArray[np.int64]:
+def _steps_of(trace: Trace, launch: Rows, steps: Steps | None) -> NDArray[np.int32]:
     """Number of the step in which each call began, or -1."""
     if steps is None or not len(steps) or not len(trace.events):
-        return np.full(len(launch), -1, np.int64)
+        return np.full(len(launch), -1, np.int32)
     index = steps.step_of(trace.events.ts[np.maximum(launch, 0)])
-    numbers = np.array(steps.numbers, np.int64)
-    return np.where((launch >= 0) & (index >= 0), numbers[np.maximum(index, 0)], -1)
+    numbers = np.array(steps.numbers, np.int32)
+    return np.where((launch >= 0) & (index >= 0), numbers[np.maximum(index, 0)], np.int32(-1))
 
 
 def _at(values: NDArray[Any], index: Rows) -> NDArray[Any]:

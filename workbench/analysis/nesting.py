@@ -39,15 +39,12 @@ def nest(rows: NDArray[np.intp], lane: NDArray[np.int32], start: Times, end: Tim
         end: End of each record in ns.
     """
     order = np.argsort(lane, kind="stable")
-    lane, start, end = lane[order], start[order], end[order]
-    parent = _parents(lane, start, end)
-    return Nesting(
-        row=rows.astype(np.int32)[order],
-        lane=lane,
-        start=start,
-        end=end,
-        parent=parent,
-    )
+    return nest_lanes(rows.astype(np.int32)[order], lane[order], start[order], end[order])
+
+
+def nest_lanes(row: Rows, lane: NDArray[np.int32], start: Times, end: Times) -> Nesting:
+    """Nest records that are sorted by thread, then as for ``nest``; keeps the arrays."""
+    return Nesting(row=row, lane=lane, start=start, end=end, parent=_parents(lane, start, end))
 
 
 def _parents(lane: NDArray[np.int32], start: Times, end: Times) -> Rows:

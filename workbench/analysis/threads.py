@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.analysis import causes
-from workbench.analysis.host_records import CALLS, OPERATOR, HostRecords
+from workbench.analysis.host_records import CALLS, HOST_KINDS, OPERATOR, HostRecords
 from workbench.analysis.intervals import Spans, contains, union
 from workbench.analysis.launches import Launches
 from workbench.analysis.nesting import Rows, Times, distinct, innermost
@@ -22,6 +22,8 @@ from workbench.analysis.steps import Steps
 from workbench.trace.table import Kind, Trace
 
 BEGINNING = np.iinfo(np.int64).min
+STARTING = (*HOST_KINDS, Kind.OTHER)
+"""Kinds of records by whose start a thread shows that it does not wait."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -37,6 +39,15 @@ class Timeline:
     def at(self, instants: Times) -> Times:
         """For each instant, the number of its piece."""
         return np.asarray(np.searchsorted(self.start, instants, "right") - 1, np.int64)
+
+    def merged(self) -> "Timeline":
+        """The same without cuts at which nothing changes: those of a partner while unasked."""
+        first = np.ones(len(self.start), bool)
+        first[1:] = self.position[1:] != self.position[:-1]
+        first[1:] |= self.range[1:] != self.range[:-1]
+        return Timeline(
+            start=self.start[first], position=self.position[first], range=self.range[first]
+        )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -63,6 +74,7 @@ class Threads:
             _launching_lane(trace, launches, self._backward) if steps is None else steps.lane
         )
         self._plain: dict[int, Timeline] = {}
+        self._starts: dict[int, Times] = {}
         self._deciding: dict[int, Timeline] = {}
 
     def timeline(self, lane: int) -> Timeline:
@@ -79,9 +91,10 @@ class Threads:
         for pair in self._backward:
             if pair.lane == lane:
                 return self._of_autograd(pair)
-        own = self.joint(lane)
         loop = self._loop_of(lane)
-        return own if loop is None else _filled(own, self.timeline(loop))
+        if loop is not None:
+            return _filled(_plain_timeline(self.records, lane), self.timeline(loop))
+        return self.joint(lane)
 
     def joint(self, lane: int) -> Timeline:
         """A thread and the autograd threads that it waits for, without what others do meanwhile."""
@@ -118,7 +131,7 @@ class Threads:
         handed = away & ~between
         position = np.where(handed, caller.position[other], position)
         place = np.where(handed & (place < 0), caller.range[other], place)
-        return Timeline(start=start, position=position, range=place)
+        return Timeline(start=start, position=position, range=place).merged()
 
     def _engine(self, pair: Backward) -> Spans:
         """The stretches between two nodes in which the caller began nothing."""
@@ -155,9 +168,11 @@ class Threads:
 
     def _begun(self, lane: int, at: Times) -> Times:
         """How many records of the thread began before each instant."""
-        lanes = self.records.start_lane
-        first, last = np.searchsorted(lanes, (lane, lane + 1))
-        return np.asarray(np.searchsorted(self.records.starts[first:last], at, "left"), np.int64)
+        if lane not in self._starts:
+            events = self._trace.events
+            here = np.flatnonzero((events.lane == lane) & (events.dur > 0))
+            self._starts[lane] = events.ts[here[np.isin(events.kind[here], STARTING)]]
+        return np.asarray(np.searchsorted(self._starts[lane], at, "left"), np.int64)
 
 
 def _plain_timeline(records: HostRecords, lane: int) -> Timeline:
@@ -193,7 +208,7 @@ def _replaced(own: Timeline, other: Timeline, where: Spans) -> Timeline:
         start=start,
         position=np.where(inside, other.position[its], own.position[mine]),
         range=np.where(inside, other.range[its], own.range[mine]),
-    )
+    ).merged()
 
 
 def _launching_lane(trace: Trace, launches: Launches, backward: tuple[Backward, ...]) -> int | None:
@@ -206,14 +221,16 @@ def _launching_lane(trace: Trace, launches: Launches, backward: tuple[Backward, 
 
 def _filled(own: Timeline, other: Timeline) -> Timeline:
     """The own timeline, and the other one where no record of the own thread is open."""
-    start = _instants(own.start, other.start)
-    mine, its = own.at(start), other.at(start)
-    silent = (own.position[mine] < 0) & (own.range[mine] < 0)
-    return Timeline(
-        start=start,
-        position=np.where(silent, other.position[its], own.position[mine]),
-        range=np.where(silent, other.range[its], own.range[mine]),
-    )
+    silent = (own.position < 0) & (own.range < 0)
+    ends = np.append(own.start[1:], np.iinfo(np.int64).max)
+    asked = contains(Spans(own.start[silent], ends[silent]), other.start)
+    start = _instants(own.start, other.start[asked])
+    mine = own.at(start)
+    position, place = own.position[mine], own.range[mine]
+    there = np.flatnonzero(silent[mine])
+    its = other.at(start[there])
+    position[there], place[there] = other.position[its], other.range[its]
+    return Timeline(start=start, position=position, range=place).merged()
 
 
 def _backward_threads(

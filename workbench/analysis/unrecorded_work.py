@@ -50,9 +50,9 @@ def waits_for_unseen(trace: Trace, launches: Launches) -> Waits:
         return Waits(calls[:0], events.ts[calls[:0]])
     rows = np.concatenate([work_rows(trace, device) for device in devices])
     offset = np.array([launches.clock_offset[int(device)] for device in events.device[rows]])
-    begun, done = events.ts[rows] + offset, events.end[rows] + offset
+    begun, done = events.ts[rows] + offset, events.ts[rows] + events.dur[rows] + offset
     busy = union(begun, done)
-    start, end = events.ts[calls], events.end[calls]
+    start, end = events.ts[calls], events.ts[calls] + events.dur[calls]
     last = np.searchsorted(busy.end, end, "right") - 1
     known = np.maximum(start, np.where(last >= 0, busy.end[np.maximum(last, 0)], start))
     unseen = (end - known > UNRECORDED_NS) & ~contains(busy, end - 1)
@@ -80,6 +80,8 @@ def unexplained_waits(trace: Trace, launches: Launches, device: int) -> tuple[Ti
     span = recording(trace, device)
     if span is None:
         return np.empty(0, np.int64), 0
-    gaps = idle_gaps(trace, device, span, launches)
-    waits = np.where(gaps.launch >= 0, gaps.end - unseen_from(gaps), 0)
-    return waits[waits > 0], span.length
+    found = []
+    for gaps in idle_gaps(trace, device, span, launches):
+        waits = np.where(gaps.launch >= 0, gaps.end - unseen_from(gaps), 0)
+        found.append(waits[waits > 0])
+    return np.concatenate(found), span.length
