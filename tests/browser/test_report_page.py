@@ -12,8 +12,12 @@ from tests.reporting import sample
 from workbench.reporting import report
 
 HOSTILE = "</script><script>window.hacked = 1</script><img src=x onerror='window.hacked = 1'>"
-CHARTS = 8
-"""Comparison and the kernels that differ; breakdown, steps, input, idle, kernels, operators."""
+CHARTS = 11
+"""Comparison and the kernels that differ; breakdown, steps, input, idle, kernels, operators; folded
+away the waterfall, the steps by parts and the queue."""
+OPEN_FOLDS = "document.querySelectorAll('.wb-folded').forEach((fold) => { fold.open = true; })"
+FITTING = """() => [...document.querySelectorAll(".wb-plot")].every(
+    (plot) => plot.clientWidth === +plot.querySelector("svg").getAttribute("width"))"""
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +43,8 @@ class Visit:
         self.page.goto(path.as_uri())
 
     def drawn(self) -> "Visit":
-        """Wait until every chart is there."""
+        """Unfold everything and wait until every chart is there."""
+        self.page.evaluate(OPEN_FOLDS)
         expect(self.page.locator("[data-wb-figure=drawn]")).to_have_count(CHARTS, timeout=30_000)
         return self
 
@@ -80,22 +85,35 @@ def test_names_from_the_trace_run_nothing(visit: Open):
     assert seen.page.locator("main img").count() == 0
 
 
+def test_what_is_folded_away_is_one_click_from_being_drawn(
+    new_context: Callable[..., BrowserContext], written: Path
+):
+    page = Visit(new_context(), written).page
+    fold = page.locator(".wb-folded").first
+    expect(fold.locator("svg.main-svg").first).to_be_hidden()
+    fold.locator("summary").first.click()
+    expect(fold.locator("svg.main-svg").first).to_be_visible(timeout=30_000)
+
+
 def test_tooltip_is_exact(visit: Open):
     seen = visit().drawn()
-    figure = seen.page.locator("[data-wb-figure]").filter(has_text="waits 47 % of the step")
+    figure = seen.page.locator("[data-wb-figure]").filter(has_text="waits 50 % of the step")
     bar = figure.locator(".barlayer .point").first
     box = bar.bounding_box()
     assert box
     bar.scroll_into_view_if_needed()
     bar.hover(force=True)
-    expect(figure.locator(".hoverlayer")).to_contain_text("4.00 ms (4\u2009000\u2009000 ns)")
+    expect(figure.locator(".hoverlayer")).to_contain_text("3.50 ms (3\u2009500\u2009000 ns)")
 
 
 def test_without_scripts_every_number_is_in_the_text(visit: Open):
     seen = visit(java_script_enabled=False)
     for text in ("▲ after is faster than before", "A step takes 1.20 ms", "mostly for data"):
         expect(seen.page.get_by_text(text).first).to_be_visible()
-    for table in seen.page.locator("[data-wb-figure] table").all():
+    for table in seen.page.locator(".wb > [data-wb-figure] table").all():
+        expect(table).to_be_visible()
+    seen.page.locator(".wb-folded > summary").first.click()
+    for table in seen.page.locator(".wb-folded").first.locator("table").all():
         expect(table).to_be_visible()
 
 
@@ -136,9 +154,5 @@ def test_switching_the_theme_while_the_page_is_open(visit: Open):
 @pytest.mark.parametrize("width", [480, 1280])
 def test_charts_are_as_wide_as_their_column(visit: Open, width: int):
     seen = visit(viewport={"width": width, "height": 800}).drawn()
-    wide = seen.page.evaluate(
-        """() => [...document.querySelectorAll(".wb-plot")].map(
-             (plot) => [plot.clientWidth, +plot.querySelector("svg").getAttribute("width")])"""
-    )
-    assert all(column == svg for column, svg in wide)
+    seen.page.wait_for_function(FITTING, timeout=10_000)
     assert seen.page.evaluate("document.documentElement.scrollWidth") <= width
