@@ -5,8 +5,10 @@ synchronization), and the idle time that follows them.
 Why: while the host waits it launches nothing, so the device runs dry when the wait ends.
 What to do: read losses only every so many steps, keep masks on the device (torch.where in place of
 boolean indexing), copy from pinned memory with non_blocking=True, drop torch.cuda.synchronize().
-When it is wrong: the wait itself is no loss. Where the device is busy meanwhile and does not idle
-afterwards, removing the call saves nothing, and the finding says so ("ruled out").
+When it is wrong: the wait itself is no loss, the gap behind it is; a host that no longer waits may
+also run ahead and hide more, which the bound contains where the step could be replayed. Where the
+device is busy meanwhile and does not idle afterwards, removing the call saves nothing, and the
+finding says so ("ruled out").
 """
 
 from workbench.analysis.sync_calls import SyncCalls, SyncSite
@@ -69,7 +71,7 @@ def _fires(facts: Facts, calls: SyncCalls, device: DeviceFacts, lost: LostTime) 
         code=CODE,
         title=f"{_place(worst)} makes the host wait for the device "
         f"{_often(calls, worst.calls)}; the device then idles {share_text(lost.share)} of "
-        f"{lost.whole}. Saving at most that gap, not the wait of {_waited(calls)}.",
+        f"{lost.whole}. What counts is that gap, not the wait of {_waited(calls)}.",
         verdict="yes",
         severity=lost.severity(WARNING_SHARE, CRITICAL_SHARE),
         evidence=_evidence(calls),
