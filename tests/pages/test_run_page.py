@@ -150,3 +150,13 @@ def test_parts_of_a_profile_that_fails_its_checks_say_so(show):  # noqa: ANN001
     void = Breakdown(label="GPU 0", parts_ns={"compute": 1, "unknown": 9}, total_ns=10)
     assert "not certain" not in show(void)
     assert "not certain" in show(replace(void, doubt="times"))
+
+
+def test_evidence_by_name_keeps_the_names_and_takes_the_unit_of_all() -> None:
+    from workbench.pages.evidence import evidence_rows
+
+    told = {"operators_us": {"aten::_to_copy": 12.5}, "violations": {"missing_kernel": 3}}
+    assert evidence_rows(told) == [
+        ("operators", "aten::_to_copy 12.5 µs"),
+        ("violations", "missing kernel 3"),
+    ]

@@ -17,7 +17,12 @@ def evidence_rows(evidence: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def label(name: str) -> str:
-    """``wait_us_per_step`` becomes "wait per step": the unit goes with the number."""
+    """``wait_us_per_step`` becomes "wait per step": the unit goes with the number.
+
+    Names of operators and ranges stay as they are.
+    """
+    if not str(name).isidentifier():
+        return visible(str(name))
     if str(name).endswith(_PER_SECOND):
         return visible(str(name)).removesuffix(_PER_SECOND).replace("_", " ")
     words = visible(str(name)).split("_")
@@ -33,7 +38,8 @@ def value_text(name: str, value: Any) -> str:
     if isinstance(value, int | float):
         return _number(str(name), value)
     if isinstance(value, Mapping):
-        return _cut(", ".join(f"{label(k)} {value_text(k, v)}" for k, v in value.items()))
+        inner = ((k, k if _unit(str(k)) else name, v) for k, v in value.items())
+        return _cut(", ".join(f"{label(k)} {value_text(n, v)}" for k, n, v in inner))
     if isinstance(value, list | tuple | set | frozenset):
         return _cut(", ".join(value_text(name, each) for each in value)) or "none"
     return _cut(visible(str(value)))
@@ -43,7 +49,7 @@ def _number(name: str, value: float) -> str:
     if name.endswith(_PER_SECOND):
         return f"{significant(value)} per s"
     words = name.split("_")
-    unit = next((word for word in reversed(words) if word in _TO_NS), None)
+    unit = _unit(name)
     if unit is not None:
         return time_text(value * _TO_NS[unit])
     if "bytes" in words:
@@ -51,6 +57,11 @@ def _number(name: str, value: float) -> str:
     if "share" in words or name == "noise_floor":
         return share_text(value)
     return count_text(value) if isinstance(value, int) else significant(value)
+
+
+def _unit(name: str) -> str | None:
+    """The unit of time that a name says."""
+    return next((word for word in reversed(name.split("_")) if word in _TO_NS), None)
 
 
 def _cut(text: str) -> str:
