@@ -1,6 +1,6 @@
 """What the probes may cost: a small share of what they measure."""
 
-SHARE = 0.006
+SHARE = 0.004
 """Share of the time spent fetching that looking closely may add: with the fixed cost of a batch it
 keeps all probes together below 2 % of a step (own choice)."""
 OUTLIER = 3

@@ -14,11 +14,13 @@ class ProbedContext:
         real: The context that the loader would have used.
         folder: Where side files go.
         stream: Number of the iterator that will use it.
+        call_ns: What listening to one call of a C function costs here.
     """
 
-    def __init__(self, real: Any, folder: str, stream: int) -> None:
+    def __init__(self, real: Any, folder: str, stream: int, call_ns: int) -> None:
         self._real = real
         self._folder = folder
+        self._call_ns = call_ns
         self.stream = stream
         self.processes: list[Any] = []
         self.queue: Any = None
@@ -38,6 +40,7 @@ class ProbedContext:
             stream=self.stream,
             number=len(self.processes),
             created_ns=time.monotonic_ns(),
+            call_ns=self._call_ns,
         )
         process = self._real.Process(target=run, args=(ticket, target, args, kwargs or {}), **more)
         self.processes.append(process)

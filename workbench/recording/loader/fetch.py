@@ -27,9 +27,10 @@ class FetchProbe:
 
     Args:
         write: Takes the records of a batch.
+        call_ns: What listening to one call of a C function costs.
     """
 
-    def __init__(self, write: Callable[[bytes], None]) -> None:
+    def __init__(self, write: Callable[[bytes], None], call_ns: int) -> None:
         self.epoch = 0
         self.wait = (MISSING, MISSING)
         """Start and length of the wait for the index of the batch that comes next."""
@@ -38,7 +39,7 @@ class FetchProbe:
         self._write = write
         self._counters = Counters()
         self._budget = Budget()
-        self._look = CloseLook(self._counters, self._budget)
+        self._look = CloseLook(self._counters, self._budget, call_ns)
         self._detail_ns, self._batches = DETAIL_NS, 0
         self._probe_ns = self._told_ns = 0
         self._collate: Callable[[Any], Any] | None = None

@@ -13,6 +13,7 @@ from workbench.recording.loader.attributes import Attributes
 from workbench.recording.loader.context import ProbedContext
 from workbench.recording.loader.fetch import FetchProbe
 from workbench.recording.loader.iterating import Delivery, IteratorProbe, kind_of
+from workbench.recording.loader.reads import call_cost_ns
 from workbench.recording.loader.switch import Switch
 
 BATCHES_MOST = 20_000
@@ -80,6 +81,7 @@ class LoaderProbe:
         self._fetches: list[FetchProbe] = []
         self._blind: int | None = None
         self._ending = False
+        self._call_ns = 1
         self.step = 0
         """The step that waits for batches now."""
 
@@ -87,6 +89,7 @@ class LoaderProbe:
         """Get ready; loaders that start from now on are recorded."""
         self.folder = Path(tempfile.mkdtemp(prefix="workbench-loader-"))
         self._switch = Switch(self.folder / "switch", make=True)
+        self._call_ns = call_cost_ns()
 
     @property
     def is_on(self) -> bool:
@@ -183,7 +186,7 @@ class LoaderProbe:
         import torch.multiprocessing
 
         real = loader.multiprocessing_context or torch.multiprocessing
-        context = ProbedContext(real, str(self.folder), len(self.streams))
+        context = ProbedContext(real, str(self.folder), len(self.streams), self._call_ns)
         self._starting.set(loader, CONTEXT, context)
         self.contexts.append(context)
         return context
@@ -217,7 +220,7 @@ class LoaderProbe:
             return "training process"
         if attach is IteratorProbe.attach_single:
             records = self.inline[probe.stream] = []
-            fetch = FetchProbe(records.append)
+            fetch = FetchProbe(records.append, self._call_ns)
             self._fetches.append(fetch)
             probe.attach_single(iterator, fetch)
             return "all"

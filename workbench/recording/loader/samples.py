@@ -10,7 +10,7 @@ from typing import Any, Self
 from workbench.recording.loader.budget import Budget
 from workbench.recording.loader.counters import Counters
 from workbench.recording.loader.layout import MISSING
-from workbench.recording.loader.reads import Reads, call_cost_ns
+from workbench.recording.loader.reads import Reads
 
 FIRST_GUESS_NS = 20_000
 """What looking at a sample costs, until the first one has told."""
@@ -24,14 +24,14 @@ PASS_NS = 300
 class CloseLook:
     """Looks at samples; ``rows`` are the records of the current batch."""
 
-    def __init__(self, counters: Counters, budget: Budget) -> None:
+    def __init__(self, counters: Counters, budget: Budget, call_ns: int) -> None:
         self.rows: list[tuple[int, ...]] = []
         self.probe_ns = 0
         """Time that looking itself took, all in all."""
         self._counters = counters
         self._budget = budget
         self._reads = Reads()
-        self._call_ns = call_cost_ns()
+        self._call_ns = call_ns
         self._cost_ns = FIRST_GUESS_NS
         self._batches = 0
         self._succeeded = False

@@ -29,6 +29,8 @@ class Ticket:
     number: int
     """How many processes that iterator started before it."""
     created_ns: int
+    call_ns: int
+    """What listening to one call costs here, measured by the training process."""
 
     @property
     def side_file(self) -> Path:
@@ -57,7 +59,7 @@ class WorkerProbe:
         self._entered_ns = entered_ns
         self._switch = Switch(ticket.switch)
         self._file = SideFile(ticket.side_file)
-        self._fetch = FetchProbe(self._file.write)
+        self._fetch = FetchProbe(self._file.write, ticket.call_ns)
         self._send = SendProbe(self._file.write)
         self._fetchers: list[weakref.ref[Any]] = []
         self._real_create: Any = None
