@@ -1,5 +1,7 @@
 """Workers that die, raise or hang, loops that are broken off, disks that are full."""
 
+import errno
+import os
 import signal
 from pathlib import Path
 from typing import Any
@@ -10,7 +12,7 @@ from torch.utils.data import DataLoader
 
 from tests.recording.loader.datasets import Deadly, Stages
 from tests.recording.loader.driving import take
-from workbench.recording.loader.layout import FIELDS, SIZE, Kind, SideFile, pack, read
+from workbench.recording.loader.layout import CHUNK, FIELDS, SIZE, Kind, SideFile, pack, read
 from workbench.recording.loader.recorder import LoaderRecorder
 
 
@@ -70,11 +72,38 @@ def test_what_was_not_measured_is_none() -> None:
     assert start["ready_ns"] is None
 
 
-def test_a_full_disk_ends_the_records_and_not_the_worker() -> None:
-    file = SideFile(Path("/dev/full"))
-    file.write(pack(Kind.START, 0, 0))
-    file.write(pack(Kind.START, 0, 0))
+def test_a_full_disk_ends_the_records_and_not_the_worker(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nowhere = SideFile(Path("/dev/full"))
+    nowhere.write(pack(Kind.START, 0, 0))
+    file = SideFile(tmp_path / "worker.records")
+    row = pack(Kind.START, 0, 0)
+    for _ in range(CHUNK // SIZE):
+        file.write(row)
+
+    def full(*_: Any) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "write", full)
+    file.write(row)
+    file.write(row)
+    monkeypatch.undo()
+    found = read((tmp_path / "worker.records").read_bytes())[Kind.START]
+    assert len(found) == CHUNK // SIZE
+
+
+def test_a_side_file_grows_and_tells_what_was_written_at_once(tmp_path: Path) -> None:
+    file = SideFile(tmp_path / "worker.records")
+    row = pack(Kind.START, 0, 5)
+    for number in range(1, 600):
+        file.write(row)
+        if number in (1, 255, 256, 257, 599):
+            data = (tmp_path / "worker.records").read_bytes()
+            assert len(read(data)[Kind.START]) == number
     file.close()
+    file.write(row)
+    assert len(read((tmp_path / "worker.records").read_bytes())[Kind.START]) == 599
 
 
 def test_workers_live_without_a_place_for_records(tmp_path: Path) -> None:

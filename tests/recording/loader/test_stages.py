@@ -128,7 +128,9 @@ def test_a_batch_is_followed_from_its_index_to_the_loop() -> None:
         delivered = row["wait_start_ns"] + row["wait_ns"]
         assert row["received_ns"] <= delivered
         assert row["held_ns"] == delivered - row["received_ns"]
-        assert row["batch_bytes"] == 5 * 8 * BATCH + 16  # five int64 a sample, two of collate
+        if row["batch_bytes"] is not None:  # five int64 a sample, two of collate
+            assert row["batch_bytes"] == 5 * 8 * BATCH + 16
+    assert any(row["batch_bytes"] for row in recorder.batches)
     assert {row["worker"] for row in recorder.batches} == {0, 1}
     assert [row["step"] for row in recorder.batches] == list(range(8))
     # With two workers in order, the first batches are put by the loader's start, unseen.

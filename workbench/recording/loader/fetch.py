@@ -20,6 +20,8 @@ DETAIL_NS = 20_000
 """What reading the kernel's counters around a batch costs, until the first time has told."""
 
 _NOT_COLLATED = (MISSING, MISSING, MISSING, MISSING)
+_UNCOUNTED = (MISSING, *NOTHING)
+_now, _cpu = time.monotonic_ns, time.thread_time_ns
 
 
 class FetchProbe:
@@ -46,6 +48,7 @@ class FetchProbe:
         self._collated = _NOT_COLLATED
         self._cpu_ns: int | None = None
         self._samples = MISSING
+        self._detailed = False
         self._pending: tuple[int, ...] | None = None
 
     def attach(self, fetcher: Any, put: Callable[[Any, str, Any], None] = setattr) -> None:
@@ -62,60 +65,55 @@ class FetchProbe:
         pending, self._pending = self._pending, None
         if pending is None:
             return
-        began = time.monotonic_ns()
+        began = _now()
         rows = [pack(Kind.ITEM, self.epoch, batch, *item) for item in self._look.rows]
+        self._look.rows.clear()
         probed = self._probe_ns + self._look.probe_ns
         told, self._told_ns = self._told_ns, probed
         ending = (*pending[1:], int(failed), probed - told)
         rows.append(pack(Kind.FETCH, self.epoch, batch, pending[0], *self.wait, *ending))
         self._write(b"".join(rows))
-        self._probe_ns += time.monotonic_ns() - began
+        self._probe_ns += _now() - began
 
     def close(self) -> None:
         """Close what is open."""
         self._counters.close()
 
     def _fetch(self, fetcher: Any, real: Callable[..., Any], index: Any) -> Any:
-        entered = time.monotonic_ns()
-        self._look.rows.clear()
+        entered = _now()
         self._pending, self._collated, self._cpu_ns = None, _NOT_COLLATED, None
         sized = fetcher.auto_collation and hasattr(index, "__len__")
-        self._samples = len(index) if sized else MISSING
         samples = len(index) if sized else 1
-        close = self._look.open(fetcher, samples, entered) if self._look.fits(samples) else None
+        self._samples = samples if sized else MISSING
+        left, close = self._budget.left(), None
+        if self._look.fits(samples, left):
+            self._look.rows.clear()
+            close = self._look.open(fetcher, samples, entered)
         self._collate, fetcher.collate_fn = fetcher.collate_fn, self._timed_collate
-        before = self._detail()
-        cpu, began = time.thread_time_ns(), time.monotonic_ns()
+        self._detailed = left >= self._detail_ns or not self._batches
+        before = (time.process_time_ns(), self._counters.read()) if self._detailed else None
+        cpu, began = _cpu(), _now()
         try:
             return real(fetcher, index)
         finally:
-            self.fetched_ns = time.monotonic_ns()
-            taken = self.fetched_ns - began
-            cpu = (time.thread_time_ns() if self._cpu_ns is None else self._cpu_ns) - cpu
+            self.fetched_ns = ended = _now()
+            taken = ended - began
+            cpu = (_cpu() if self._cpu_ns is None else self._cpu_ns) - cpu
             fetcher.collate_fn, self._collate = self._collate, None
             if close is not None:
                 close()
-            counted = self._detail_since(before)
+            counted = _UNCOUNTED if before is None else self._since(*before)
             self._batches += 1
             self._budget.measured_ns += taken
             self._pending = (self._samples, began, taken, cpu, *counted, *self._collated)
-            self._probe_ns += time.monotonic_ns() - entered - taken
+            self._probe_ns += _now() - ended + began - entered
 
-    def _detail(self) -> tuple[int, Detail] | None:
-        """The kernel's counters, where that fits into the budget; the first time it does."""
-        if self._batches and not self._budget.allows(self._detail_ns):
-            return None
-        return time.process_time_ns(), self._counters.read()
-
-    def _detail_since(self, before: tuple[int, Detail] | None) -> tuple[int, ...]:
-        if before is None:
-            return MISSING, *NOTHING
-        process, counted = before
-        again = time.monotonic_ns()
+    def _since(self, process: int, counted: Detail) -> tuple[int, ...]:
+        """What the kernel counted for the batch."""
+        began = _now()
         found = (time.process_time_ns() - process, *self._counters.read().since(counted))
         # Reading at the end takes as long as reading at the start did.
-        own = 2 * (time.monotonic_ns() - again)
-        self._detail_ns = self._budget.spend(own, self._detail_ns)
+        self._detail_ns = self._budget.spend(2 * (_now() - began), self._detail_ns)
         return found
 
     def _timed_collate(self, data: Any) -> Any:
@@ -123,15 +121,16 @@ class FetchProbe:
             raise AssertionError("only called while a batch is fetched")
         if self._samples != MISSING and isinstance(data, list):
             self._samples = len(data)
-        cpu, began = time.thread_time_ns(), time.monotonic_ns()
+        cpu, began = _cpu(), _now()
+        size = None
         try:
             batch = self._collate(data)
         finally:
-            ended, self._cpu_ns = time.monotonic_ns(), time.thread_time_ns()
+            ended, self._cpu_ns = _now(), _cpu()
             self._collated = (began, ended - began, self._cpu_ns - cpu, MISSING)
-        size = None
-        with suppress(Exception):  # tensors of any kind, such as sparse ones
-            size = bytes_in(batch)
-        self._collated = (*self._collated[:3], MISSING if size is None else size)
-        self._probe_ns += time.monotonic_ns() - ended
+        if self._detailed:
+            with suppress(Exception):  # tensors of any kind, such as sparse ones
+                size = bytes_in(batch)
+            self._collated = (*self._collated[:3], MISSING if size is None else size)
+            self._probe_ns += _now() - ended
         return batch

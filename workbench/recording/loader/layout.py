@@ -1,5 +1,6 @@
 """The side file of a process: records of one fixed size, appended whole, readable to the last."""
 
+import mmap
 import os
 import struct
 from enum import IntEnum
@@ -9,6 +10,8 @@ from typing import Any
 FIELDS_MOST = 27
 SIZE = 8 * (FIELDS_MOST + 1)
 """Bytes of a record: its kind and 27 whole numbers, each of 8 bytes."""
+CHUNK = 256 * SIZE
+"""Bytes by which a side file grows; what is not written yet is zero, and no kind of record."""
 MISSING = -(2**63)
 """In place of a number that was not measured."""
 _STRUCT = struct.Struct(f"<{FIELDS_MOST + 1}q")
@@ -93,31 +96,48 @@ _FILL = [(MISSING,) * (FIELDS_MOST - used) for used in range(FIELDS_MOST + 1)]
 
 
 class SideFile:
-    """Appends records to a file; when the disk is full it falls silent.
+    """Puts records into a file one after the other; when the disk is full it falls silent.
 
-    Every record goes to the system in the call that writes it, so that a process that is killed
-    leaves all it wrote.
+    The file is mapped, so that a record costs no call into the system and is there for others as
+    soon as it is written, also when this process is killed. Room is made in advance: a page of a
+    full disk would end the process that touches it.
     """
 
     def __init__(self, path: Path) -> None:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
-        self._file = os.open(path, flags, 0o600)
+        self._path = path
+        self._room: mmap.mmap | None = None
+        self._used = 0
+        self._grow()
 
     def write(self, records: bytes) -> None:
         """Append whole records."""
-        if self._file < 0:
-            return
-        try:
-            whole = os.write(self._file, records) == len(records)
-        except OSError:
-            whole = False
-        if not whole:
-            self.close()
+        end = self._used + len(records)
+        if self._room is not None and end > len(self._room):
+            self._grow(end)
+        if self._room is not None:
+            self._room[self._used : end] = records
+            self._used = end
 
     def close(self) -> None:
         """Write nothing more."""
-        file, self._file = self._file, -1
-        if file >= 0:
+        room, self._room = self._room, None
+        if room is not None:
+            room.close()
+
+    def _grow(self, least: int = 0) -> None:
+        self.close()
+        try:
+            file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+        except OSError:
+            return
+        try:
+            while (size := os.fstat(file).st_size) < max(least, self._used + CHUNK):
+                if os.write(file, bytes(CHUNK)) != CHUNK:
+                    return
+            self._room = mmap.mmap(file, size)
+        except (OSError, ValueError):
+            return
+        finally:
             os.close(file)
 
 

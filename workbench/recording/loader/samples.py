@@ -37,11 +37,16 @@ class CloseLook:
         self._succeeded = False
         self._position = self._chosen = self._began_ns = 0
 
-    def fits(self, samples: int) -> bool:
-        """Whether a batch of so many samples may be looked at; the first one always is."""
-        if self._batches < (1 if self._succeeded else TRIES):
+    def fits(self, samples: int, left_ns: int) -> bool:
+        """Whether a batch of so many samples may be looked at; the first one always is.
+
+        Args:
+            samples: How many the batch has.
+            left_ns: What may be spent.
+        """
+        if self._cost_ns + samples * PASS_NS <= left_ns:
             return True
-        return self._budget.allows(self._cost_ns + samples * PASS_NS)
+        return self._batches < (1 if self._succeeded else TRIES)
 
     def open(self, fetcher: Any, samples: int, began_ns: int) -> Callable[[], None]:
         """Give the fetcher a stand-in for this batch; returns what gives it its own back."""

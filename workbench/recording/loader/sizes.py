@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import torch
 
+_COUNTED = (torch.Tensor, np.ndarray)
 LEAVES_MOST = 512
 """Parts of a batch that are looked at; of a batch with more, the size is not known."""
 
@@ -18,7 +19,7 @@ def bytes_in(batch: Any) -> int | None:
         if not waiting:
             return total if found else None
         part = waiting.pop()
-        if isinstance(part, torch.Tensor | np.ndarray):
+        if isinstance(part, _COUNTED):
             total += part.nbytes
             found += 1
         elif isinstance(part, Mapping):
