@@ -21,6 +21,7 @@ from workbench.trace.table import (
     Events,
     Flows,
     Instants,
+    Kind,
     Lane,
     LaunchConfigurations,
     MemoryEvents,
@@ -55,13 +56,14 @@ def assemble(source: str, gathered: Gatherer, header: Mapping[str, Any], notes: 
     counts = np.bincount(events.device[events.rows(*DEVICE_WORK)].clip(-1) + 1)
     used = set(np.flatnonzero(counts[1:]).tolist())
     processes = {name for lane in lanes for name in (lane.process, lane.pid)}
-    default = vendor(header, categories, processes, tuple(gathered.names))
+    names = tuple(gathered.names)
+    default = vendor(header, categories, processes, lambda: _names_of_work(events, names))
     rank, world = heads.rank_and_world(header, source)
     arguments = gathered.arguments
     return Trace(
         source=source,
         events=events,
-        names=tuple(gathered.names),
+        names=names,
         categories=categories,
         shapes=arguments.codes["shapes"].texts(),
         types=arguments.codes["types"].texts(),
@@ -169,6 +171,13 @@ def _launches(gathered: Gatherer, position: NDArray[np.int32]) -> LaunchConfigur
     for name in ("grid", "block"):
         columns[name] = extents[columns[name]]
     return LaunchConfigurations(row=rows[order].astype(np.int64), **columns)
+
+
+def _names_of_work(events: Events, names: tuple[str, ...]) -> list[str]:
+    """Names of the device work, and of calls into a runtime or driver."""
+    used = np.zeros(len(names), bool)
+    used[events.name[events.rows(*DEVICE_WORK, Kind.RUNTIME, Kind.DRIVER)]] = True
+    return [names[code] for code in np.flatnonzero(used).tolist()]
 
 
 def _by_row(columns: Mapping[str, Any], position: NDArray[np.int32]) -> dict[str, NDArray[Any]]:

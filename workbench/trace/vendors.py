@@ -5,7 +5,7 @@ calls and kernels. Where nothing tells, the type is ``other``: no vendor is assu
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 UNKNOWN = "other"
@@ -48,6 +48,7 @@ NAME_SIGNS: tuple[tuple[str, str], ...] = (
 CUDA_CATEGORIES = ("cuda_", "concurrent_kernel")
 """Categories of CUDA's build, and of any that copied it."""
 
+_LOOKED_AT = 200
 _NAMES = tuple((kind, re.compile(pattern, re.M)) for kind, pattern in NAME_SIGNS)
 
 
@@ -55,9 +56,12 @@ def vendor(
     header: Mapping[str, Any],
     categories: tuple[str, ...],
     processes: set[str],
-    names: tuple[str, ...] = (),
+    names: Callable[[], Iterable[str]] = tuple,
 ) -> str:
-    """The type of the devices where their own names do not tell it; ``other`` if nothing does."""
+    """The type of the devices where their own names do not tell it; ``other`` if nothing does.
+
+    ``names`` gives those of calls and device work; it is called only where nothing else tells.
+    """
     for sign, kind in HEADER_SIGNS:
         if sign in header:
             return kind
@@ -68,7 +72,7 @@ def vendor(
         return "npu"
     if "CUDA functions" in processes:
         return "cuda"
-    text = "\n".join(names)
+    text = "\n".join(name[:_LOOKED_AT] for name in names())
     for kind, pattern in _NAMES:
         if pattern.search(text):
             return kind

@@ -113,7 +113,7 @@ def _kinds(trace: Trace, rows: NDArray[np.intp], meaning: _Meaning) -> NDArray[n
 def _of_xla(trace: Trace) -> dict[int, _Meaning]:
     found: dict[int, _Meaning] = {}
     lines: dict[str, set[Line]] = {}
-    gpu = vendor({}, (), set(), trace.names)
+    gpu = vendor({}, (), set(), lambda: trace.names)
     for lane in trace.lanes:
         lines.setdefault(lane.process, set()).add(line_of(lane.thread))
     for code, lane in enumerate(trace.lanes):
