@@ -49,6 +49,7 @@ def test_json_is_one_document_a_line_in_the_documented_schema(trace: Path) -> No
         "memory",
         "step_parts",
         "launch_queue",
+        "kernel_families",
         "copies",
         "phases",
     }

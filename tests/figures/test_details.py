@@ -7,6 +7,7 @@ import pytest
 from workbench.figures import palette
 from workbench.figures.copies import copy_bandwidth
 from workbench.figures.empty import reason_of
+from workbench.figures.families import family_times
 from workbench.figures.queue import Line, queue_length
 from workbench.figures.rank_steps import rank_steps
 from workbench.figures.step_parts import MOST_BARS, step_parts
@@ -168,3 +169,28 @@ def test_foreign_names_are_never_markup():
     assert "<b>" not in figure.layout.title.text
     figure = rank_steps(np.ones((2, 1)), ranks=("<i>a</i>", "b"), steps=(1,))
     assert "<i>" not in str(figure.data[0].customdata)
+
+
+def family_frame() -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "device": [0, 0],
+            "family": ["gemm", "other"],
+            "kernels": [2, 1],
+            "calls": [10, 5],
+            "total_ns": [75 * MS, 25 * MS],
+            "share": [0.75, 0.25],
+            "tensor_core_share": [1.0, np.nan],
+            "occupancy": [0.5, np.nan],
+        }
+    )
+
+
+def test_the_share_that_nobody_could_classify_is_said():
+    figure = family_times(family_frame())
+    assert figure.layout.title.text == "Gemm kernels take 75 % of the device's work"
+    assert "not classified: 25 %" in figure.layout.title.subtitle.text
+
+
+def test_families_without_work_are_not_measured():
+    assert reason_of(family_times(None))

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from workbench.analysis.devices import work_rows
 from workbench.analysis.families import family, tensor_core
+from workbench.analysis.launch_means import launch_means
 from workbench.analysis.ranges import Range
 from workbench.trace.table import Trace
 
@@ -24,6 +25,10 @@ KERNEL_COLUMNS = (
     "median_ns",
     "share",
     "tensor_core",
+    "occupancy",
+    "blocks_per_sm",
+    "registers",
+    "shared_memory_bytes",
 )
 
 
@@ -38,7 +43,10 @@ def kernel_table(trace: Trace, range: Range | None) -> pd.DataFrame:  # noqa: A0
         Columns ``device, name, family, calls, total_ns, median_ns, share, tensor_core``, longest
         total first. ``share`` is of the summed time of all work on that device in the range: the
         shares of a device sum to 1 even where streams overlap. ``tensor_core`` is ``True``,
-        ``False`` or, where the name does not tell, ``None``.
+        ``False`` or, where the name does not tell, ``None``. Then, as means weighted by the time of
+        the calls that record them, NaN where none does: ``occupancy`` (a fraction, estimated by the
+        profiler from the launch), ``blocks_per_sm``, ``registers`` per thread and
+        ``shared_memory_bytes`` per block.
     """
     import pandas as pd
 
@@ -50,6 +58,7 @@ def kernel_table(trace: Trace, range: Range | None) -> pd.DataFrame:  # noqa: A0
         events.device[rows], events.name[rows], events.dur[rows]
     )
     share = total / np.maximum(_sum_of_group(device, total), 1)
+    launched = launch_means(trace, rows, device, name)
     texts = [trace.names[code] for code in name]
     order = sorted(np.arange(len(name)), key=lambda i: (-total[i], device[i], texts[i]))
     names = [texts[i] for i in order]
@@ -63,6 +72,7 @@ def kernel_table(trace: Trace, range: Range | None) -> pd.DataFrame:  # noqa: A0
             "median_ns": median[order],
             "share": share[order],
             "tensor_core": pd.Series([tensor_core(text) for text in names], dtype=object),
+            **{column: values[order] for column, values in launched.items()},
         },
         columns=list(KERNEL_COLUMNS),
     )

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.figures.copies import copy_bandwidth
+from workbench.figures.families import family_times
 from workbench.figures.queue import Line, queue_length
 from workbench.figures.rank_steps import Of, rank_steps
 from workbench.figures.step_parts import step_parts
@@ -18,6 +19,7 @@ from workbench.pages.detail_tables import (
     rank_steps_table,
     step_parts_table,
 )
+from workbench.pages.frames import families_table
 from workbench.pages.parts import parts_table
 from workbench.pages.static import StaticFigure
 from workbench.pages.view import Breakdown
@@ -66,6 +68,12 @@ def queue_chart(
     """Launches that wait, over time; the table sums launches by stream."""
     table = None if frame is None else launches_table(frame)
     return drawn_chart(queue_length(lines, **rest), table, "A line over time, filled to zero.")
+
+
+def families_chart(frame: "pd.DataFrame | None", **rest: Any) -> StaticFigure:
+    """The families of kernels with the longest total time."""
+    table = None if frame is None else families_table(frame)
+    return drawn_chart(family_times(frame, **rest), table, "A bar for each family of kernels.")
 
 
 def copies_chart(

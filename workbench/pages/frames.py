@@ -27,7 +27,21 @@ _KERNELS: tuple[tuple[str, str, Kind], ...] = (
     ("median_ns", "median", "time"),
     ("share", "share", "share"),
     ("tensor_core", "tensor cores", "flag"),
+    ("occupancy", "occupancy", "share"),
+    ("registers", "registers", "number"),
 )
+_FAMILIES: tuple[tuple[str, str, Kind], ...] = (
+    ("family", "family", "text"),
+    ("device", "device", "text"),
+    ("kernels", "kernels", "count"),
+    ("calls", "calls", "count"),
+    ("total_ns", "total", "time"),
+    ("share", "share", "share"),
+    ("tensor_core_share", "on tensor cores", "share"),
+    ("occupancy", "occupancy", "share"),
+)
+_UNRECORDED = ("occupancy", "registers")
+"""Columns left out where no kernel records them."""
 _OPERATORS: tuple[tuple[str, str, Kind], ...] = (
     ("name", "operator", "name"),
     ("calls", "calls", "count"),
@@ -52,7 +66,17 @@ _COLLECTIVES: tuple[tuple[str, str, Kind], ...] = (
 def kernels_table(frame: "pd.DataFrame", *, limit: int = LIMIT) -> Table:
     """Kernels by total time, longest first."""
     ranked = frame.sort_values("total_ns", ascending=False, kind="stable")
-    return from_frame("Kernels", ranked, _KERNELS, limit)
+    return from_frame("Kernels", _recorded(ranked), _KERNELS, limit)
+
+
+def families_table(frame: "pd.DataFrame", *, limit: int = LIMIT) -> Table:
+    """Families of kernels by total time; what nobody could classify is the family ``other``."""
+    return from_frame("Kernels by family", _recorded(frame), _FAMILIES, limit)
+
+
+def _recorded(frame: "pd.DataFrame") -> "pd.DataFrame":
+    empty = [name for name in _UNRECORDED if name in frame and frame[name].isna().all()]
+    return frame.drop(columns=empty)
 
 
 def operators_table(frame: "pd.DataFrame", *, limit: int = LIMIT) -> Table:

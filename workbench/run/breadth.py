@@ -20,6 +20,7 @@ def breadth(rank: RankAnalysis) -> dict[str, Any]:
     return {
         "step_parts": _step_parts(rank),
         "launch_queue": _rows(more.launches),
+        "kernel_families": _rows(more.families),
         "copies": _rows(more.copies),
         "phases": _rows(more.phases),
     }
@@ -37,6 +38,8 @@ def breadth_not_measured(run: Run) -> dict[str, str]:
         )
     if all(rank.details.launches is None for rank in run.ranks):
         reasons["launches"] = "the trace joins no kernel to the call that launched it"
+    if all(rank.details.families is None for rank in run.ranks):
+        reasons["families"] = "the trace holds no device work"
     if all(rank.details.copies is None for rank in run.ranks):
         reasons["copies"] = "the trace holds no device work"
     if all(rank.details.phases is None for rank in run.ranks):

@@ -166,6 +166,7 @@ _DEVICE_CHARTS: dict[str, Callable[[RankAnalysis, int | None], StaticFigure]] = 
 _CHARTS: dict[str, Callable[[Run, RankAnalysis], StaticFigure]] = {
     "steps": _steps,
     "kernels": _kernels,
+    "families": detail_charts.families,
     "operators": _operators,
     "input": _input,
     "communication": _communication,

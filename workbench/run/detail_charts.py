@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from workbench.figures.queue import MOST_POINTS, Line
 from workbench.pages.detail_charts import (
     copies_chart,
+    families_chart,
     queue_chart,
     rank_steps_chart,
     step_parts_chart,
@@ -69,6 +70,11 @@ def queue(rank: RankAnalysis, device: int | None) -> StaticFigure:
         step_starts_ns=starts,
         device_label=device_label(rank, device),
     )
+
+
+def families(_: Run, rank: RankAnalysis) -> StaticFigure:
+    """The families of kernels."""
+    return families_chart(rank.details.families)
 
 
 def copies(_: Run, rank: RankAnalysis) -> StaticFigure:

@@ -121,6 +121,14 @@ class Details:
         return pd.concat(tables, ignore_index=True) if tables else None
 
     @cached_property
+    def families(self) -> pd.DataFrame | None:
+        """Kernels of the window by family; ``None`` when no device was recorded."""
+        from workbench.analysis.kernel_families import family_table
+
+        kernels = self._rank.kernels
+        return None if kernels is None else family_table(kernels)
+
+    @cached_property
     def copies(self) -> pd.DataFrame | None:
         """Copies and sets in the windows by kind; ``None`` when no device was recorded."""
         from workbench.analysis.copies import copy_table

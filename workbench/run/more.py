@@ -19,11 +19,12 @@ if TYPE_CHECKING:
     from workbench.run.rank import RankAnalysis
     from workbench.run.run import Run
 
-Subject = Literal["breakdowns", "steps", "launches", "copies", "phases", "ranks"]
+Subject = Literal["breakdowns", "steps", "families", "launches", "copies", "phases", "ranks"]
 
 TITLES: dict[Subject, str] = {
     "breakdowns": "Where a step of each rank goes",
     "steps": "Step by step: what each step waits for, and what is different in slow ones",
+    "families": "Kernels by family",
     "launches": "Launches: the queue over time, delays, short kernels",
     "copies": "Copies: size, bandwidth, and what hides them",
     "phases": "Forward, backward, optimizer; modules; operators by shape",
@@ -32,6 +33,7 @@ TITLES: dict[Subject, str] = {
 _CHARTS: dict[Subject, tuple[str, ...]] = {
     "breakdowns": ("breakdown",),
     "steps": ("waterfall", "step_parts"),
+    "families": ("families",),
     "launches": ("queue",),
     "copies": ("copies",),
     "phases": (),

@@ -36,6 +36,7 @@ FigureName = Literal[
     "steps",
     "step_parts",
     "kernels",
+    "families",
     "operators",
     "idle",
     "input",
@@ -132,8 +133,13 @@ class Run:
 
     @cached_property
     def kernels(self) -> pd.DataFrame | None:
-        """Kernels by name: calls, total and median time, family, share of all kernel time."""
+        """Kernels by name: calls, times, family, share, tensor cores, occupancy, registers."""
         return self._table(lambda rank: rank.kernels)
+
+    @cached_property
+    def families(self) -> pd.DataFrame | None:
+        """Kernels by family; ``other`` is what no pattern knows."""
+        return self._table(lambda rank: rank.details.families)
 
     @cached_property
     def operators(self) -> pd.DataFrame | None:
@@ -245,7 +251,7 @@ class Run:
         """Charts and tables on a subject, folded away.
 
         Args:
-            subject: breakdowns (of every rank), steps, launches, copies, phases or ranks.
+            subject: breakdowns (of every rank), steps, families, launches, copies, phases, ranks.
             rank: Whose; by default the first.
         """
         from workbench.run.more import more

@@ -313,6 +313,10 @@ def _kernels(table: pd.DataFrame | None) -> list[dict[str, Any]] | None:
             "median_us": row.median_ns / 1000,
             "share": _number(row.share),
             "tensor_core": None if row.tensor_core is None else bool(row.tensor_core),
+            "occupancy": _number(row.occupancy),
+            "blocks_per_sm": _number(row.blocks_per_sm),
+            "registers": _number(row.registers),
+            "shared_memory_bytes": _number(row.shared_memory_bytes),
         }
         for row in _records(table)
     ]
