@@ -52,6 +52,7 @@ def test_json_is_one_document_a_line_in_the_documented_schema(trace: Path) -> No
         "kernel_families",
         "copies",
         "phases",
+        "process_groups",
     }
 
 

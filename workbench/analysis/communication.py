@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 COLUMNS = (
     *("collective", "group", "calls", "bytes", "total_ns", "exposed_ns"),
-    *("wait_ns", "transfer_ns", "bus_gb_s"),
+    *("wait_ns", "transfer_ns", "bus_gb_s", "dtype", "hidden_ns"),
 )
 UNKNOWN = -1
 """The transfer of a call that cannot be divided."""
@@ -97,7 +97,7 @@ def communication_table(
     """
     import pandas as pd
 
-    spent = _spent(found, windows, transfer)
+    spent = time_of_calls(found, windows, transfer)
     seen = np.flatnonzero(spent.total > 0)
     groups: dict[tuple[str, str], list[int]] = {}
     for call in seen.tolist():
@@ -108,6 +108,7 @@ def communication_table(
     for name in ("bytes", "wait_ns"):
         table[name] = table[name].astype("Int64")
     table["bus_gb_s"] = table["bus_gb_s"].astype("float64")
+    table["dtype"] = table["dtype"].astype(object).where(table["dtype"].notna(), None)
     order = ["total_ns", "collective"]
     return table.sort_values(order, ascending=[False, True], kind="stable", ignore_index=True)
 
@@ -121,7 +122,7 @@ def calls_table(
     import pandas as pd
 
     rows = []
-    for call in np.flatnonzero(_spent(found, windows, transfer).total > 0):
+    for call in np.flatnonzero(time_of_calls(found, windows, transfer).total > 0):
         each, one = found.calls[call], np.array([call])
         told = transfer is not None and transfer[call] >= 0
         took = int(found.end[call] - found.start[call])
@@ -151,7 +152,7 @@ def split_points(
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class _Spent:
+class Spent:
     """Per call, nanoseconds inside the windows."""
 
     total: NDArray[np.int64]
@@ -159,11 +160,12 @@ class _Spent:
     wait: NDArray[np.int64] | None
 
 
-def _spent(
+def time_of_calls(
     found: Collectives,
     windows: Mapping[int, Range | None],
     transfer: NDArray[np.int64] | None,
-) -> _Spent:
+) -> Spent:
+    """Per call its time inside the windows; ``wait`` is ``None`` where no other rank was seen."""
     total = np.zeros(len(found), np.int64)
     exposed = np.zeros(len(found), np.int64)
     waited = np.zeros(len(found), np.int64)
@@ -178,7 +180,7 @@ def _spent(
             np.add.at(waited, found.owned.call[mine], until[mine])
         mine = found.device[found.exposed.call] == device
         np.add.at(exposed, found.exposed.call[mine], _lengths(found.exposed, window)[mine])
-    return _Spent(total=total, exposed=exposed, wait=None if split is None else waited)
+    return Spent(total=total, exposed=exposed, wait=None if split is None else waited)
 
 
 def _lengths(
@@ -194,7 +196,7 @@ def _lengths(
 def _row(
     found: Collectives,
     calls: NDArray[np.int64],
-    spent: _Spent,
+    spent: Spent,
     transfer: NDArray[np.int64] | None,
 ) -> tuple[object, ...]:
     first = found.calls[calls[0]]
@@ -213,6 +215,8 @@ def _row(
         wait,
         time - (wait or 0),
         _bandwidth(found, calls, transfer if divided else None),
+        ", ".join(sorted({found.calls[call].dtype for call in calls} - {""})) or None,
+        time - int(spent.exposed[calls].sum()),
     )
 
 

@@ -64,6 +64,18 @@ _SHAPES: Wanted = (
     ("host_self_ns", "host, itself", "time"),
     ("device_ns", "device, with nested", "time"),
 )
+_GROUPS: Wanted = (
+    ("group", "group", "name"),
+    ("ranks", "its ranks", "name"),
+    ("dtype", "type", "name"),
+    ("collectives", "collectives", "text"),
+    ("calls", "calls", "count"),
+    ("bytes", "bytes", "bytes"),
+    ("total_ns", "total", "time"),
+    ("exposed_ns", "exposed", "time"),
+    ("hidden_ns", "hidden", "time"),
+    ("wait_ns", "waits for ranks", "time"),
+)
 
 
 def launches_table(frame: "pd.DataFrame") -> Table:
@@ -100,6 +112,11 @@ def modules_table(frame: "pd.DataFrame", *, limit: int = 2 * LIMIT) -> Table:
         for depth, name in zip(frame["depth"], frame["module"], strict=True)
     ]
     return from_frame("Modules in the window", frame.assign(shown=shown), _MODULES, limit)
+
+
+def groups_table(frame: "pd.DataFrame") -> Table:
+    """Collectives by process group and type of the elements."""
+    return from_frame("Process groups in the window", frame, _GROUPS, LIMIT)
 
 
 def shapes_table(frame: "pd.DataFrame", *, limit: int = LIMIT) -> Table:

@@ -54,6 +54,7 @@ _COLLECTIVES: tuple[tuple[str, str, Kind], ...] = (
     ("collective", "collective", "text"),
     ("group", "process group", "name"),
     ("calls", "calls", "count"),
+    ("dtype", "type", "name"),
     ("bytes", "bytes", "bytes"),
     ("total_ns", "total", "time"),
     ("exposed_ns", "exposed", "time"),

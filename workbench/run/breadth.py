@@ -23,6 +23,7 @@ def breadth(rank: RankAnalysis) -> dict[str, Any]:
         "kernel_families": _rows(more.families),
         "copies": _rows(more.copies),
         "phases": _rows(more.phases),
+        "process_groups": _rows(more.groups),
     }
 
 
@@ -40,6 +41,8 @@ def breadth_not_measured(run: Run) -> dict[str, str]:
         reasons["launches"] = "the trace joins no kernel to the call that launched it"
     if all(rank.details.families is None for rank in run.ranks):
         reasons["families"] = "the trace holds no device work"
+    if all(rank.details.groups is None for rank in run.ranks):
+        reasons["process_groups"] = "the trace cannot tell whether there was any collective"
     if all(rank.details.copies is None for rank in run.ranks):
         reasons["copies"] = "the trace holds no device work"
     if all(rank.details.phases is None for rank in run.ranks):

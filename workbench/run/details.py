@@ -148,6 +148,16 @@ class Details:
 
         return find_copies(self._rank.trace, self._rank.windows)
 
+    @property
+    def groups(self) -> pd.DataFrame | None:
+        """Collectives in the windows by process group and dtype; ``None``: nobody can know."""
+        from workbench.analysis.process_groups import group_table
+
+        rank = self._rank
+        if rank.collectives is None or not any(rank.collective_windows.values()):
+            return None
+        return group_table(rank.collectives, rank.collective_windows, rank.transfer)
+
     @cached_property
     def phases(self) -> pd.DataFrame | None:
         """Forward, backward and optimizer over the steps that count, else over the window."""

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from workbench.run.rank import RankAnalysis
     from workbench.run.run import Run
 
-Subject = Literal["breakdowns", "steps", "families", "launches", "copies", "phases", "ranks"]
+Subject = Literal[
+    "breakdowns", "steps", "families", "launches", "copies", "phases", "communication", "ranks"
+]
 
 TITLES: dict[Subject, str] = {
     "breakdowns": "Where a step of each rank goes",
@@ -28,6 +30,7 @@ TITLES: dict[Subject, str] = {
     "launches": "Launches: the queue over time, delays, short kernels",
     "copies": "Copies: size, bandwidth, and what hides them",
     "phases": "Forward, backward, optimizer; modules; operators by shape",
+    "communication": "Communication by process group",
     "ranks": "Ranks step by step: who waits for whom, and when",
 }
 _CHARTS: dict[Subject, tuple[str, ...]] = {
@@ -37,19 +40,24 @@ _CHARTS: dict[Subject, tuple[str, ...]] = {
     "launches": ("queue",),
     "copies": ("copies",),
     "phases": (),
+    "communication": ("communication",),
     "ranks": ("rank_steps",),
 }
 _OF_DEVICES = frozenset({"breakdown", "waterfall", "step_parts", "queue"})
 
 
 def more(run: Run, subject: Subject, rank: RankAnalysis) -> Folded:
-    """The charts and tables on one subject; charts have their tables beside them."""
+    """The charts and tables on one subject; charts have their tables beside them.
+
+    Of several ranks a page shows the chart of collectives openly, so that it is not repeated here.
+    """
     if subject not in TITLES:
         raise RunError(f"no subject is called {subject!r}; there are {', '.join(TITLES)}.")
     chosen = run.ranks[:MOST_RANKS] if subject == "breakdowns" else (rank,)
+    shown_above = subject == "communication" and run.job is not None
     charts = [
         chart(run, name, one, device)
-        for name in _CHARTS[subject]
+        for name in (() if shown_above else _CHARTS[subject])
         for one in chosen
         for device in (tuple(one.device_time) if name in _OF_DEVICES else ()) or (None,)
     ]
@@ -67,6 +75,8 @@ def _tables(subject: Subject, rank: RankAnalysis) -> Iterator[Table]:
         wanted.append((found.phases, tables.phases_table))
         wanted.append((found.modules, tables.modules_table))
         wanted.append((found.operator_shapes, tables.shapes_table))
+    elif subject == "communication":
+        wanted.append((found.groups, tables.groups_table))
     for frame, made in wanted:
         if frame is not None and len(frame):
             yield made(frame)

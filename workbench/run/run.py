@@ -224,6 +224,11 @@ class Run:
         samples.attrs.update(about)
         return samples
 
+    @cached_property
+    def process_groups(self) -> pd.DataFrame | None:
+        """Collectives by process group and dtype: bytes, exposed and hidden time, transfer."""
+        return self._table(lambda rank: rank.details.groups)
+
     @property
     def imbalance(self) -> pd.DataFrame | None:
         """One row a rank, a column a phase, in nanoseconds a step; ``None`` for one rank."""
@@ -251,7 +256,8 @@ class Run:
         """Charts and tables on a subject, folded away.
 
         Args:
-            subject: breakdowns (of every rank), steps, families, launches, copies, phases, ranks.
+            subject: breakdowns (of every rank), steps, families, launches, copies, phases,
+                communication or ranks.
             rank: Whose; by default the first.
         """
         from workbench.run.more import more

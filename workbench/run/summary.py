@@ -337,6 +337,8 @@ def _communication(table: pd.DataFrame | None) -> list[dict[str, Any]] | None:
             "wait_us": _us(_whole(row.wait_ns)),
             "transfer_us": row.transfer_ns / 1000,
             "bus_gb_s": _number(row.bus_gb_s),
+            "dtype": row.dtype,
+            "hidden_us": row.hidden_ns / 1000,
         }
         for row in _records(table)
     ]
