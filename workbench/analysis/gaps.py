@@ -15,7 +15,7 @@ from workbench.trace.table import Trace
 Rows = NDArray[np.int32]
 Times = NDArray[np.int64]
 NEVER = np.iinfo(np.int64).max
-BLOCK = 1 << 14
+BLOCK = 1 << 13
 """Gaps looked at together."""
 
 
@@ -71,6 +71,7 @@ def idle_gaps(
     start, end = start[touching], end[touching]
     work = _ending(trace, rows, end, launches)
     pending = _pending(trace, rows, end, launches)
+    del rows, touching
     offset = launches.clock_offset.get(device, 0)
     for first in np.arange(0, max(len(start), 1), block):
         some = slice(first, first + block)

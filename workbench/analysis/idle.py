@@ -17,7 +17,7 @@ from workbench.analysis.gaps import IdleGaps, idle_gaps
 from workbench.analysis.host_records import HostRecords
 from workbench.analysis.idle_pieces import Cuts, IdlePieces, Parts, described, host_parts
 from workbench.analysis.launches import Launches
-from workbench.analysis.nesting import distinct
+from workbench.analysis.nesting import Times, distinct
 from workbench.analysis.ranges import Range
 from workbench.analysis.steps import Steps
 from workbench.analysis.synchronization import waited
@@ -80,30 +80,26 @@ def attribute_idle(
     else:
         evidence = None
         absent = frozenset(CAUSES) - {"unknown"}
-    blocks, count, largest = [], 0, 0
-    for gaps in idle_gaps(trace, device, range, launches):
-        parts = _explained(evidence, gaps)
-        blocks.append(described(trace, parts, gaps, span, steps=steps, evidence=evidence))
-        size = np.minimum(gaps.end, span.end) - np.maximum(gaps.start, span.start)
-        count += int((size > ROUNDING_NS).sum())
-        largest = max(largest, int(size.max(initial=0)))
-    pieces = IdlePieces.joined(blocks)
+    pieces = IdlePieces.joined(
+        described(trace, _explained(evidence, gaps), gaps, span, steps=steps, evidence=evidence)
+        for gaps in idle_gaps(trace, device, range, launches)
+    )
     if offset:
         pieces = replace(pieces, start=pieces.start - offset, end=pieces.end - offset)
-    length = pieces.end - pieces.start
+    gap_lengths = _gap_lengths(pieces)
     return Idle(
         device=device,
         range=range,
-        total=int(length.sum()),
-        gaps=count,
-        largest=largest,
+        total=int(gap_lengths.sum()),
+        gaps=int((gap_lengths > ROUNDING_NS).sum()),
+        largest=int(gap_lengths.max(initial=0)),
         by_cause={
-            cause: None if cause in absent else int(length[pieces.cause == code].sum())
+            cause: None if cause in absent else pieces.time(pieces.cause == code)
             for cause, code in CAUSE_CODE.items()
         },
         pieces=pieces,
-        first_use=int(length[pieces.first_use].sum()),
-        unrecorded=int(length[pieces.unrecorded].sum()),
+        first_use=pieces.time(pieces.first_use),
+        unrecorded=pieces.time(pieces.unrecorded),
         uncertainty=offset,
     )
 
@@ -112,6 +108,14 @@ def _explainable(trace: Trace, launches: Launches, device: int) -> bool:
     """Whether the clocks compare and any work of the device has a launch record."""
     rows = work_rows(trace, device)
     return launches.clock_ok.get(device, True) and bool((launches.launch[rows] >= 0).any())
+
+
+def _gap_lengths(pieces: IdlePieces) -> Times:
+    """Lengths of the gaps that the pieces make up; two gaps never touch."""
+    first = np.flatnonzero(np.append(True, pieces.start[1:] != pieces.end[:-1]))
+    first = first[: len(pieces)]
+    last = np.append(first[1:], len(pieces))[: len(first)] - 1
+    return np.asarray(pieces.end[last] - pieces.start[first], np.int64)
 
 
 def _explained(evidence: Evidence | None, gaps: IdleGaps) -> Parts:

@@ -1,6 +1,6 @@
 """Pieces of idle time: cut at the records of a thread, with the evidence that each one keeps."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple
 
@@ -15,6 +15,7 @@ from workbench.analysis.intervals import contains, union
 from workbench.analysis.nesting import Nesting, Rows, Times
 from workbench.analysis.ranges import Range
 from workbench.analysis.steps import Steps
+from workbench.analysis.threads import Timeline
 from workbench.trace.table import Kind, Trace
 
 Codes = NDArray[np.uint8]
@@ -23,6 +24,8 @@ Wanted = Callable[[Rows, NDArray[np.intp]], NDArray[np.bool_]]
 
 HOST_CAUSE = np.array([CAUSE_CODE[cause] for cause in HOST_ORDER], np.uint8)
 """Code in ``CAUSES`` of each code in ``HOST_ORDER``."""
+BLOCK = 1 << 16
+"""Pieces that are summed together, so that memory stays bounded."""
 FIRST_USE = (CAUSE_CODE["allocation"], CAUSE_CODE["kernel_loading"])
 
 
@@ -160,12 +163,48 @@ class IdlePieces:
     def __len__(self) -> int:
         return len(self.start)
 
+    def time(self, wanted: NDArray[np.bool_]) -> int:
+        """Nanoseconds of the wanted pieces."""
+        total = 0
+        for first in range(0, len(self), BLOCK):
+            some = slice(first, first + BLOCK)
+            total += int((self.end[some] - self.start[some])[wanted[some]].sum())
+        return total
+
     @staticmethod
-    def joined(blocks: "list[IdlePieces]") -> "IdlePieces":
-        """The pieces of all blocks, one after the other; empties the list to hold them once."""
-        columns = {c.name: [getattr(block, c.name) for block in blocks] for c in fields(IdlePieces)}
-        blocks.clear()
-        return IdlePieces(**{name: np.concatenate(columns.pop(name)) for name in list(columns)})
+    def joined(blocks: "Iterable[IdlePieces]") -> "IdlePieces":
+        """The pieces of all blocks, at least one, one after the other; held only once."""
+        columns: dict[str, NDArray[Any]] = {}
+        size = 0
+        for block in blocks:
+            until = size + len(block)
+            for name in (column.name for column in fields(IdlePieces)):
+                columns[name] = _appended(columns.get(name), size, getattr(block, name))
+            size = until
+        for column in columns.values():
+            if column.strides != (0,):
+                column.resize(size, refcheck=False)
+        return IdlePieces(**columns)
+
+
+def _appended(column: NDArray[Any] | None, size: int, values: NDArray[Any]) -> NDArray[Any]:
+    """A column of so many values with more behind them; one value all the way takes no memory.
+
+    What is not yet written to takes address space, but no memory either.
+    """
+    until = size + len(values)
+    plain = column is None or column.strides == (0,)
+    if plain and until:
+        value = values[0] if column is None or not size else column[0]
+        if (values == value).all():
+            return np.broadcast_to(np.asarray(value, values.dtype), until)
+    if column is None or plain or until > len(column):
+        wider = np.empty(4 * until, values.dtype)
+        if size and column is not None:
+            wider[:size] = column[:size]
+        column = wider
+    column[size:until] = values
+    return column
 
 
 def expanded(count: Times) -> tuple[Times, Times]:
@@ -183,30 +222,45 @@ def host_parts(evidence: Evidence, gaps: IdleGaps, cuts: Cuts) -> Parts:
     lane = trace.events.lane[gaps.launch[cuts.gap]]
     found = [Parts.unknown(Cuts(cuts.gap[:0], cuts.start[:0], cuts.end[:0]))]
     for number in np.unique(lane).tolist():
-        timeline = evidence.threads.timeline(number)
         here = np.flatnonzero(lane == number)
-        first = timeline.at(cuts.start[here])
-        count = np.searchsorted(timeline.start, cuts.end[here], "left") - first
-        of, within = expanded(count)
-        piece = first[of] + within
-        stop = np.append(timeline.start[1:], np.iinfo(np.int64).max)
-        position, place = timeline.position[piece], timeline.range[piece]
-        code = np.where(position >= 0, _at(records.cause, position), NOTHING).astype(np.uint8)
-        found.append(
-            Parts.of(
-                Cuts(
-                    cuts.gap[here][of],
-                    np.maximum(timeline.start[piece], cuts.start[here][of]),
-                    np.minimum(stop[piece], cuts.end[here][of]),
-                ),
-                HOST_CAUSE[code],
-                host=_explaining(records, position, place, code),
-                position=position,
-                range=place,
-                unrecorded=HOST_CAUSE[code] == CAUSE_CODE["unknown"],
+        asked = Cuts(cuts.gap[here], cuts.start[here], cuts.end[here])
+        timeline: Timeline | None = evidence.threads.timeline(number)
+        while timeline is not None and len(asked.gap):
+            cut, position, place = _cut(timeline, asked)
+            handed = (position < 0) & (place < 0) & (timeline.under is not None)
+            kept = np.flatnonzero(~handed)
+            found.append(
+                _shown(records, Cuts(*(c[kept] for c in cut)), position[kept], place[kept])
             )
-        )
+            asked = Cuts(*(c[handed] for c in cut))
+            timeline = timeline.under
     return _with_overhead(trace, Parts.joined(*found), records)
+
+
+def _cut(timeline: Timeline, asked: Cuts) -> tuple[Cuts, Rows, Rows]:
+    """Cut stretches at the pieces of a timeline: the cuts, and what is open in each."""
+    first = timeline.at(asked.start)
+    of, within = expanded(np.searchsorted(timeline.start, asked.end, "left") - first)
+    piece = first[of] + within
+    start = np.maximum(timeline.start[piece], asked.start[of])
+    end = asked.end[of]
+    more = np.flatnonzero(piece + 1 < len(timeline.start))
+    end[more] = np.minimum(end[more], timeline.start[piece[more] + 1])
+    return Cuts(asked.gap[of], start, end), timeline.position[piece], timeline.range[piece]
+
+
+def _shown(records: HostRecords, cuts: Cuts, position: Rows, place: Rows) -> Parts:
+    """Parts with the causes that the open records show."""
+    code = np.where(position >= 0, _at(records.cause, position), NOTHING).astype(np.uint8)
+    cause = HOST_CAUSE[code]
+    return Parts.of(
+        cuts,
+        cause,
+        host=_explaining(records, position, place, code),
+        position=position,
+        range=place,
+        unrecorded=cause == CAUSE_CODE["unknown"],
+    )
 
 
 def _explaining(records: HostRecords, position: Rows, place: Rows, code: Codes) -> Rows:

@@ -68,7 +68,7 @@ def find_steps(trace: Trace, launches: Launches) -> Steps | None:
     cut = _marked_partial(trace) == int(numbers[-1]) or _last_is_cut(trace, launches, rows)
     whole = len(rows) - int(cut)
     rows, dropped = rows[:whole], len(rows) - whole
-    start, end = events.ts[rows], events.end[rows]
+    start, end = events.ts[rows], events.ts[rows] + events.dur[rows]
     host = events.dur[rows].astype(np.int64)
     time = step_times(trace, launches, start, end)
     return Steps(
@@ -105,8 +105,9 @@ def _step_rows(trace: Trace) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
         return rows, np.empty(0, np.int64)
     lanes, count = np.unique(events.lane[rows], return_counts=True)
     rows = rows[events.lane[rows] == lanes[np.argmax(count)]]
-    reach = np.concatenate(([np.iinfo(np.int64).min], np.maximum.accumulate(events.end[rows])[:-1]))
-    rows = rows[events.end[rows] > reach]
+    end = events.ts[rows] + events.dur[rows]
+    reach = np.concatenate(([np.iinfo(np.int64).min], np.maximum.accumulate(end)[:-1]))
+    rows = rows[end > reach]
     return rows, np.array([number_of[int(code)] for code in events.name[rows]], np.int64)
 
 
@@ -121,7 +122,7 @@ def _last_is_cut(trace: Trace, launches: Launches, rows: NDArray[np.intp]) -> bo
     if len(rows) < 2:
         return False
     events = trace.events
-    start, end = events.ts[rows], events.end[rows]
+    start, end = events.ts[rows], events.ts[rows] + events.dur[rows]
     calls = np.unique(launches.launch[launches.launch >= 0])
     inside = np.isin(events.kind, (Kind.OPERATOR, Kind.ANNOTATION))
     inside &= events.lane == events.lane[rows[0]]
@@ -191,7 +192,8 @@ def completions(trace: Trace, launches: Launches, device: int, start: Times, end
     called = trace.events.ts[launches.launch[rows]]
     index = np.searchsorted(start, called, "right") - 1
     inside = (index >= 0) & (called < end[np.maximum(index, 0)])
-    np.maximum.at(done, index[inside], trace.events.end[rows[inside]])
+    rows = rows[inside]
+    np.maximum.at(done, index[inside], trace.events.ts[rows] + trace.events.dur[rows])
     return done
 
 

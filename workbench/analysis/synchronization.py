@@ -54,8 +54,8 @@ def waited(evidence: Evidence, gaps: IdleGaps, cuts: Cuts) -> Waited:
         here, drained, call = here[held], drained[held], call[held]
         begin, end = records.nesting.start[call], records.nesting.end[call]
         limit = np.minimum(end + (drained - begin), until[here])
-        limit = np.minimum(limit, _next_launch(evidence, call))
-        limit = np.minimum(limit, _next_cause(trace, timeline, records, end))
+        limit = np.minimum(limit, _next_launch(evidence, call, limit))
+        limit = np.minimum(limit, _next_cause(trace, timeline, records, end, limit))
         behind = gap[here]
         found.start[behind] = end
         found.end[behind] = np.maximum(limit, end)
@@ -69,7 +69,7 @@ def _blocking_call(timeline: Timeline, records: HostRecords, at: Times) -> Rows:
     found = np.full(len(at), -1, np.int32)
     for instant in (at, at - 1):
         index = np.flatnonzero(found < 0)
-        place = timeline.position[timeline.at(instant[index])]
+        place = timeline.deciding(instant[index])
         while len(index):
             index, place = index[place >= 0], place[place >= 0]
             blocking = records.own[place] == SYNCHRONIZATION
@@ -79,11 +79,14 @@ def _blocking_call(timeline: Timeline, records: HostRecords, at: Times) -> Rows:
     return found
 
 
-def _next_launch(evidence: Evidence, call: Rows) -> Times:
-    """Start of the next launch on the thread of each call after it ends."""
+def _next_launch(evidence: Evidence, call: Rows, until: Times) -> Times:
+    """Start of the next launch on the thread of each call after it ends; ``NEVER`` if later."""
     events, nesting = evidence.trace.events, evidence.records.nesting
-    launching = evidence.launching
     found = np.full(len(call), NEVER, np.int64)
+    if not len(call):
+        return found
+    rows = np.searchsorted(events.ts, (nesting.end[call].min(), until.max()))
+    launching = evidence.launching[slice(*np.searchsorted(evidence.launching, rows))]
     for lane in np.unique(nesting.lane[call]).tolist():
         here = np.flatnonzero(nesting.lane[call] == lane)
         starts = np.append(events.ts[launching[events.lane[launching] == lane]], NEVER)
@@ -91,15 +94,27 @@ def _next_launch(evidence: Evidence, call: Rows) -> Times:
     return found
 
 
-def _next_cause(trace: Trace, timeline: Timeline, records: HostRecords, at: Times) -> Times:
-    """Start of the next stretch of each instant's thread that has a cause of its own."""
-    position = timeline.position
-    named = np.flatnonzero(position >= 0)
-    named = named[records.cause[position[named]] < SYNCHRONIZATION]
-    stop = np.append(timeline.start[1:], NEVER)
-    overhead = records.overhead
-    start = np.concatenate((timeline.start[named], trace.events.ts[overhead]))
-    end = np.concatenate((stop[named], trace.events.end[overhead]))
+def _next_cause(
+    trace: Trace, timeline: Timeline, records: HostRecords, at: Times, until: Times
+) -> Times:
+    """Start of the next stretch of each instant's thread that has a cause of its own.
+
+    It is ``NEVER`` where that would be later than the last of the instants ``until``.
+    """
+    if not len(at):
+        return at
+    events, overhead = trace.events, records.overhead
+    starts, ends = [events.ts[overhead]], [events.ts[overhead] + events.dur[overhead]]
+    layer: Timeline | None = timeline
+    while layer is not None:
+        first, last = layer.at(np.array([at.min(), until.max()])).tolist()
+        start, position = layer.start[first : last + 2], layer.position[first : last + 1]
+        named = np.flatnonzero(position >= 0)
+        named = named[records.cause[position[named]] < SYNCHRONIZATION]
+        starts.append(start[named])
+        ends.append(np.append(start[1:], NEVER)[named])
+        layer = layer.under
+    start, end = np.concatenate(starts), np.concatenate(ends)
     order = np.argsort(start, kind="stable")
     start, end = np.append(start[order], NEVER), np.append(end[order], NEVER)
     reach = np.maximum.accumulate(end)

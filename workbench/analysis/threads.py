@@ -8,7 +8,7 @@ other thread beside the loop, such as one that sends batches ahead, waits for th
 in no record: then the loop's thread decides.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,10 +35,21 @@ class Timeline:
     """Position of the deciding record, -1 where none is open."""
     range: Rows
     """Position of the innermost user range of the deciding thread, or -1."""
+    under: "Timeline | None" = None
+    """What decides where neither a record nor a range of this one is open."""
 
     def at(self, instants: Times) -> Times:
         """For each instant, the number of its piece."""
         return np.asarray(np.searchsorted(self.start, instants, "right") - 1, np.int64)
+
+    def deciding(self, instants: Times) -> Rows:
+        """Position of the record that decides at each instant, or -1."""
+        piece = self.at(instants)
+        position = self.position[piece]
+        if self.under is not None:
+            asked = np.flatnonzero((position < 0) & (self.range[piece] < 0))
+            position[asked] = self.under.deciding(instants[asked])
+        return position
 
     def merged(self) -> "Timeline":
         """The same without cuts at which nothing changes: those of a partner while unasked."""
@@ -92,9 +103,8 @@ class Threads:
             if pair.lane == lane:
                 return self._of_autograd(pair)
         loop = self._loop_of(lane)
-        if loop is not None:
-            return _filled(_plain_timeline(self.records, lane), self.timeline(loop))
-        return self.joint(lane)
+        under = None if loop is None else self.timeline(loop)
+        return replace(self.joint(lane), under=under)
 
     def joint(self, lane: int) -> Timeline:
         """A thread and the autograd threads that it waits for, without what others do meanwhile."""
@@ -217,20 +227,6 @@ def _launching_lane(trace: Trace, launches: Launches, backward: tuple[Backward, 
     count = np.bincount(trace.events.lane[calls], minlength=len(trace.lanes))
     count[[pair.lane for pair in backward]] = 0
     return int(count.argmax()) if count.any() else None
-
-
-def _filled(own: Timeline, other: Timeline) -> Timeline:
-    """The own timeline, and the other one where no record of the own thread is open."""
-    silent = (own.position < 0) & (own.range < 0)
-    ends = np.append(own.start[1:], np.iinfo(np.int64).max)
-    asked = contains(Spans(own.start[silent], ends[silent]), other.start)
-    start = _instants(own.start, other.start[asked])
-    mine = own.at(start)
-    position, place = own.position[mine], own.range[mine]
-    there = np.flatnonzero(silent[mine])
-    its = other.at(start[there])
-    position[there], place[there] = other.position[its], other.range[its]
-    return Timeline(start=start, position=position, range=place).merged()
 
 
 def _backward_threads(

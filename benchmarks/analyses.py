@@ -1,0 +1,183 @@
+"""How much time and memory each analysis takes, beside loading the trace that it reads.
+
+Run it as ``python benchmarks/analyses.py [--sizes 107 500] [--stacks] [--only causes]``. Every row is
+a process of its own that loads the trace and then answers one question: CPU seconds of the answer
+and of what it is made from, and the peak of the whole process against that of loading alone.
+"""
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks.trace_engine import generate
+
+
+def loading(trace: Any) -> object:
+    """Nothing more."""
+    return trace
+
+
+def joining(trace: Any) -> object:
+    """Launches joined to their work, and the steps: what most others need."""
+    from workbench.analysis.launches import join_launches
+    from workbench.analysis.steps import find_steps
+
+    launches = join_launches(trace)
+    return launches, find_steps(trace, launches)
+
+
+def evidence(trace: Any) -> object:
+    """Host records nested and classified."""
+    from workbench.analysis.evidence import gather_evidence
+
+    launches, steps = joining(trace)  # type: ignore[misc]
+    return launches, steps, gather_evidence(trace, launches, steps)
+
+
+def causes(trace: Any) -> object:
+    """Idle time of the recording by cause."""
+    from workbench.analysis.devices import device_indices
+    from workbench.analysis.idle import attribute_idle
+    from workbench.analysis.window import recording
+
+    launches, steps, found = evidence(trace)  # type: ignore[misc]
+    device = device_indices(trace)[0]
+    span = recording(trace, device)
+    assert span is not None
+    return attribute_idle(trace, device, span, steps, launches, evidence=found)
+
+
+def trust(trace: Any) -> object:
+    """Every check of trust."""
+    from workbench.analysis.trust import check_trust
+
+    launches, steps = joining(trace)  # type: ignore[misc]
+    return check_trust(trace, launches, steps)
+
+
+def kernels(trace: Any) -> object:
+    """The table of kernels."""
+    from workbench.analysis.kernels import kernel_table
+
+    return kernel_table(trace, None)
+
+
+def operators(trace: Any) -> object:
+    """The table of operators."""
+    from workbench.analysis.operators import operator_table
+
+    return operator_table(trace, joining(trace)[0], None)  # type: ignore[index]
+
+
+def queue(trace: Any) -> object:
+    """Launch statistics."""
+    from workbench.analysis.devices import device_indices
+    from workbench.analysis.queue import launch_statistics
+
+    launches, steps = joining(trace)  # type: ignore[misc]
+    return launch_statistics(trace, steps, launches, device_indices(trace)[0])
+
+
+def device_time(trace: Any) -> object:
+    """Busy time by class, and the breakdown's classes."""
+    from workbench.analysis.device_time import device_time as summed
+    from workbench.analysis.devices import device_indices
+    from workbench.analysis.window import recording
+
+    device = device_indices(trace)[0]
+    span = recording(trace, device)
+    assert span is not None
+    return summed(trace, device, span)
+
+
+ANALYSES: tuple[Callable[[Any], object], ...] = (
+    loading,
+    joining,
+    evidence,
+    causes,
+    trust,
+    kernels,
+    operators,
+    queue,
+    device_time,
+)
+
+
+def answer_once(name: str, path: Path) -> None:
+    """Load and answer in this process; print CPU seconds and peaks as JSON."""
+    import pandas  # noqa: F401  # what tables are made of is no part of an answer's cost
+
+    from workbench import trace
+
+    begin = time.process_time()
+    table = trace.read(path)
+    loaded = time.process_time()
+    analysis = next(each for each in ANALYSES if each.__name__ == name)
+    result = analysis(table)
+    done = time.process_time()
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(
+        json.dumps(
+            {
+                "load": loaded - begin,
+                "seconds": done - loaded,
+                "peak": peak,
+                "events": len(table.events),
+                "of": type(result).__name__,
+            }
+        )
+    )
+
+
+def compare(size: float, only: list[str], *, stacks: bool) -> None:
+    """Print a table for a trace of the given size in MB."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "trace.json"
+        generate(path, size, stacks=stacks)
+        base: dict[str, Any] = {}
+        for each in ANALYSES:
+            if only and each.__name__ not in (*only, "loading"):
+                continue
+            command = [sys.executable, __file__, "--answer", each.__name__, str(path)]
+            done = subprocess.run(command, check=True, capture_output=True, text=True)
+            found = json.loads(done.stdout)
+            if not base:
+                base = found
+                print(f"\n{size:g} MB, {found['events']} events")
+                print(
+                    "| analysis | CPU s | of loading | peak MiB | of loading |\n|---|---|---|---|---|"
+                )
+                found = {**found, "seconds": found["load"]}
+            print(
+                f"| {each.__name__} | {found['seconds']:.2f} | {found['seconds'] / base['load']:.2f} "
+                f"| {found['peak']:.0f} | {found['peak'] / base['peak']:.2f} |",
+                flush=True,
+            )
+
+
+def main() -> None:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sizes", type=float, nargs="+", default=[107])
+    parser.add_argument("--stacks", action="store_true", help="with Python stack records")
+    parser.add_argument("--only", nargs="*", default=[], help="names of analyses")
+    parser.add_argument("--answer", nargs=2, metavar=("NAME", "PATH"), help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.answer:
+        answer_once(given.answer[0], Path(given.answer[1]))
+        return
+    for size in given.sizes:
+        compare(size, given.only, stacks=given.stacks)
+
+
+if __name__ == "__main__":
+    main()
