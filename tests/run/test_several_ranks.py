@@ -1,5 +1,6 @@
 """Several ranks as one Run: wait and transfer, the straggler, one clock, ranks that are missing."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from tests.analysis.traces import US
 from tests.kineto import Kineto
 from workbench.run import job as job_module
 from workbench.run.run import Run
+from workbench.trace.table import Trace
 
 FOUR = (400, 400, 600, 400)
 """Rank 2 computes 200 us longer: the others wait 200 and everybody transfers 100."""
@@ -120,6 +122,26 @@ def test_of_many_ranks_no_trace_stays_in_memory(
     assert straggler_of(held) is not None
     assert not any("trace" in vars(rank) or "launches" in vars(rank) for rank in held.ranks)
     assert held.kernels is not None, "asked again, it is read again"
+
+
+def test_a_page_of_many_ranks_reads_each_trace_three_times_and_keeps_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For the findings, for what all ranks tell together, and for every table at once."""
+    monkeypatch.setattr(job_module, "MOST_HELD", 2)
+    run = wb.open(write_job(tmp_path, (400, 400, 600)))
+    reads = dict.fromkeys(range(3), 0)
+    for position, rank in enumerate(run.ranks):
+        rank.release()
+
+        def counted(read: Callable[[], Trace] = rank._read, position: int = position) -> Trace:
+            reads[position] += 1
+            return read()
+
+        monkeypatch.setattr(rank, "_read", counted)
+    assert "Process groups" in repr(run)
+    assert max(reads.values()) <= 3, reads
+    assert not any("trace" in vars(rank) for rank in run.ranks)
 
 
 def test_an_uneven_exchange_waits_until_the_last_rank_has_come(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from workbench.analysis.queue_length import QueueLength
     from workbench.analysis.step_breakdown import StepBreakdown
     from workbench.run.rank import RankAnalysis
+    from workbench.trace.table import Device
 
 LARGE = ("launch_calls", "queues", "_copies", "copy_calls")
 """Answers as large as the trace, forgotten with it."""
@@ -31,6 +32,11 @@ class Details:
         """Forget what is as large as the trace."""
         for name in LARGE:
             self.__dict__.pop(name, None)
+
+    @cached_property
+    def devices(self) -> tuple[Device, ...]:
+        """The devices that the trace's header describes."""
+        return self._rank.trace.devices
 
     @cached_property
     def steps(self) -> dict[int | None, StepBreakdown]:

@@ -233,7 +233,7 @@ def _device(rank: RankAnalysis, index: int) -> dict[str, Any]:
 
 def device_of(rank: RankAnalysis, index: int) -> Device | None:
     """The header's description of a device, if the file has one."""
-    return next((d for d in rank.trace.devices if d.index == index), None)
+    return next((d for d in rank.details.devices if d.index == index), None)
 
 
 def _window(rank: RankAnalysis, index: int, time: DeviceTime) -> dict[str, Any]:

@@ -7,15 +7,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from workbench.figures.breakdown import headline, is_host
 from workbench.figures.palette import category
-from workbench.pages.frames import kernels_table, operators_table, steps_table
-from workbench.pages.table import Column, Table
 from workbench.pages.view import Breakdown, RunView
 from workbench.run.rank import RankAnalysis
 from workbench.run.summary import device_of
 from workbench.units import count_text, share_text, significant, time_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from workbench.figures.breakdown import Doubt
     from workbench.findings import Finding
@@ -33,16 +31,19 @@ MOST_RANKS = 8
 
 def view(run: Run) -> RunView:
     """The page of a Run: of every rank where the parts go, of all ranks together the tables."""
+    from workbench.run.view_tables import tables_of
+
+    summary = run.summary  # first: of many ranks it reads each trace once for everything below
     shown = run.ranks[:MOST_RANKS]
     return RunView(
         title=run.name,
         verdict=verdict(run),
         findings=run.findings,
         breakdowns=tuple(each for rank in shown for each in breakdowns(rank, whose(run, rank))),
-        tables=_tables(run),
+        tables=tables_of(run),
         measured=_measured(run),
         trust=_untrusted(run),
-        not_measured=run.summary.not_measured,
+        not_measured=summary.not_measured,
     )
 
 
@@ -222,55 +223,6 @@ def device_label(rank: RankAnalysis, index: int) -> str:
 
 
 _GPUS = ("cuda", "hip", "xpu")
-
-
-def _tables(run: Run) -> tuple[Table, ...]:
-    tables = [*_step_tables(run)]
-    if any(rank.device_time for rank in run.ranks):
-        tables.append(_devices(run))
-    if run.kernels is not None:
-        tables.append(kernels_table(run.kernels))
-    if run.operators is not None:
-        tables.append(operators_table(run.operators))
-    return tuple(tables)
-
-
-def _step_tables(run: Run) -> Iterator[Table]:
-    timings = None if run.record is None else run.record.timings
-    if timings is not None:
-        yield steps_table(timings.step_ns, warmup=timings.warmup, input_ns=timings.input_ns or None)
-        return
-    for rank in run.ranks[:MOST_RANKS]:
-        if rank.steps is not None:
-            yield steps_table(
-                rank.steps.time_ns,
-                warmup=rank.steps.warmup,
-                input_ns=None,
-                caption=f"{whose(run, rank)}step times under the profiler".capitalize(),
-            )
-
-
-def _devices(run: Run) -> Table:
-    rows = [
-        (
-            whose(run, rank) + device_label(rank, index),
-            time.range.length,
-            time.busy,
-            time.busy / time.range.length if time.range.length else None,
-            time.exposed_communication,
-            time.exposed_memory,
-            time.idle,
-        )
-        for rank in run.ranks
-        for index, time in rank.device_time.items()
-    ]
-    names = ("window", "busy", "busy share", "exposed communication", "exposed copies", "idle")
-    columns = [Column(name="device", kind="name")]
-    columns += [Column(name=n, kind="share" if n == "busy share" else "time") for n in names]
-    caption = "Devices in the window"
-    if any(doubt(rank) == "times" for rank in run.ranks):
-        caption += ", not certain: a profile fails its own checks"
-    return Table(caption=caption, columns=tuple(columns), rows=tuple(rows))
 
 
 def _untrusted(run: Run) -> tuple[str, ...]:

@@ -1,0 +1,73 @@
+"""The tables of a Run's page: statistics of steps, devices, and its own tables cut to fit."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from workbench.pages import detail_tables
+from workbench.pages.frames import families_table, kernels_table, operators_table, steps_table
+from workbench.pages.table import Column, Table
+from workbench.run.view import MOST_RANKS, device_label, doubt, whose
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from workbench.run.run import Run
+
+
+def tables_of(run: Run) -> tuple[Table, ...]:
+    """Step statistics, devices, and every table of the Run that has rows."""
+    tables = [*_step_tables(run)]
+    if any(rank.device_time for rank in run.ranks):
+        tables.append(_devices(run))
+    for frame, shown in (
+        (run.outliers, detail_tables.outliers_table),
+        (run.phases, detail_tables.phases_table),
+        (run.kernels, kernels_table),
+        (run.families, families_table),
+        (run.operators, operators_table),
+        (run.launches, detail_tables.launches_table),
+        (run.copies, detail_tables.copies_table),
+        (run.process_groups, detail_tables.groups_table),
+    ):
+        if frame is not None and len(frame):
+            tables.append(shown(frame))
+    return tuple(tables)
+
+
+def _step_tables(run: Run) -> Iterator[Table]:
+    timings = None if run.record is None else run.record.timings
+    if timings is not None:
+        yield steps_table(timings.step_ns, warmup=timings.warmup, input_ns=timings.input_ns or None)
+        return
+    for rank in run.ranks[:MOST_RANKS]:
+        if rank.steps is not None:
+            yield steps_table(
+                rank.steps.time_ns,
+                warmup=rank.steps.warmup,
+                input_ns=None,
+                caption=f"{whose(run, rank)}step times under the profiler".capitalize(),
+            )
+
+
+def _devices(run: Run) -> Table:
+    rows = [
+        (
+            whose(run, rank) + device_label(rank, index),
+            time.range.length,
+            time.busy,
+            time.busy / time.range.length if time.range.length else None,
+            time.exposed_communication,
+            time.exposed_memory,
+            time.idle,
+        )
+        for rank in run.ranks
+        for index, time in rank.device_time.items()
+    ]
+    names = ("window", "busy", "busy share", "exposed communication", "exposed copies", "idle")
+    columns = [Column(name="device", kind="name")]
+    columns += [Column(name=n, kind="share" if n == "busy share" else "time") for n in names]
+    caption = "Devices in the window"
+    if any(doubt(rank) == "times" for rank in run.ranks):
+        caption += ", not certain: a profile fails its own checks"
+    return Table(caption=caption, columns=tuple(columns), rows=tuple(rows))
