@@ -12,6 +12,8 @@ _PICKLE_MEMORY = (
     "view it with https://pytorch.org/memory_viz."
 )
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1a]")
+_WIDE = re.compile(rb"\0{0,3}[\[{]\0{1,3}[ \t\r\n\"{\[\]}]\0{0,3}", re.S)
+_JSON = re.compile(rb"\s*[\[{]\s*[\"{\[\]}]")
 _SQLITE = b"SQLite format 3\0"
 
 _MAGIC: tuple[tuple[bytes, str], ...] = (
@@ -25,10 +27,15 @@ _MAGIC: tuple[tuple[bytes, str], ...] = (
     (b"PAR1", "a Parquet table."),
     (b"\x7fELF", "a program (ELF)."),
     (b"\x28\xb5\x2f\xfd", "compressed with zstd: unpack it with `unzstd`, and open the result."),
-    (b"\xfd7zXZ", "compressed with xz: unpack it with `unxz`, and open the result."),
-    (b"BZh", "compressed with bzip2: unpack it with `bunzip2`, and open the result."),
+    (b"\xfd7zXZ", "a damaged xz file: copy it again."),
+    (b"BZh", "a damaged bzip2 file: copy it again."),
+    (b"\x04\x22\x4d\x18", "compressed with lz4: unpack it with `unlz4`, and open the result."),
+    (b"\x1f\x9d", "compressed with compress: unpack it with `uncompress`, and open the result."),
+    (b"Rar!", "a RAR archive: unpack it, and open the trace inside."),
     (b"7z\xbc\xaf", "a 7-Zip archive: unpack it, and open the trace inside."),
     (b"PK\x05\x06", "an empty zip archive."),
+    (b"\xff\xfe\0\0", "text in UTF-32: save it as UTF-8."),
+    (b"\0\0\xfe\xff", "text in UTF-32: save it as UTF-8."),
     (b"\xff\xfe", "text in UTF-16, as PowerShell's `>` writes it: save it as UTF-8."),
     (b"\xfe\xff", "text in UTF-16: save it as UTF-8."),
 )
@@ -42,8 +49,8 @@ _TESTS: tuple[tuple[Test, str], ...] = (
         "that the link does not ask for a login.",
     ),
     (
-        lambda head: head[257:262] == b"ustar",
-        "a tar archive: unpack it, and open the trace inside.",
+        lambda head: bool(_WIDE.match(head)),
+        "text in UTF-16 or UTF-32, as PowerShell's `>` writes it: save it as UTF-8.",
     ),
     (lambda head: head[:1] == b"\x80" and head[1:2] in b"\x02\x03\x04\x05", _PICKLE_MEMORY),
     (
@@ -61,7 +68,7 @@ _TESTS: tuple[tuple[Test, str], ...] = (
         "with `--output-format json`.",
     ),
     (
-        lambda head: b"\0" in head[:1024],
+        lambda head: b"\0" in head[:1024] and not _JSON.match(head),
         "a binary file of unknown kind.",
     ),
 )

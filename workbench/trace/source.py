@@ -1,4 +1,4 @@
-"""Bytes of a trace from wherever they are: plain, gzip (also several members), or zip.
+"""Bytes of a trace from wherever they are: plain, compressed, or in an archive.
 
 Nothing is ever held whole: ``Source.read_into`` fills the caller's buffer. What the compression
 hides (a cut, a damaged block) is told by ``Source.damage`` after the last byte.
@@ -15,6 +15,8 @@ from isal import isal_zlib
 from isal.igzip_lib import IsalError
 
 from workbench.errors import TraceError
+from workbench.trace.packed import Archived, Decompressed, compression_of, is_tar
+from workbench.trace.pipes import open_pipe
 
 try:
     from lzma import LZMAError
@@ -109,16 +111,25 @@ class Source:
 
     def unpack(self, head: bytes) -> bytes:
         """Undo compression that the first bytes show; returns the first bytes of text."""
-        for _ in range(3):
+        for _ in range(4):
             if head.startswith(GZIP_MAGIC):
                 self._inflated = _Gzip(self, self._inflated or _Stream(self._raw), head)
             elif head.startswith(ZIP_MAGIC):
                 self._open_zip(head)
+            elif is_tar(head):
+                more = self._inflated or _Stream(self._raw)
+                self._inflated = Archived(self.name, head, more)
+            elif make := compression_of(head):
+                more = self._inflated or _Stream(self._raw)
+                self._inflated = Decompressed(make, head, more, self._note_damage)
             else:
                 break
             head = self._first_bytes()
         self._head = head
         return head
+
+    def _note_damage(self, reason: str) -> None:
+        self.damage = self.damage or reason
 
     def _first_bytes(self) -> bytes:
         buffer = bytearray(_PIECE)
@@ -186,6 +197,8 @@ def _open_path(path: Path) -> BinaryIO:
                 f"{path} is a folder. Open one trace file inside it; for a folder with one file "
                 "per rank use workbench.trace.find_ranks."
             )
+        if path.is_fifo():
+            return open_pipe(path)
         return path.open("rb", buffering=0)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
