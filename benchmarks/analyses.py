@@ -1,8 +1,8 @@
 """How much time and memory each analysis takes, beside loading the trace that it reads.
 
-Run it as ``python benchmarks/analyses.py [--sizes 107 500] [--stacks] [--only causes]``. Every row is
-a process of its own that loads the trace and then answers one question: CPU seconds of the answer
-and of what it is made from, and the peak of the whole process against that of loading alone.
+Run it as ``python benchmarks/analyses.py [--sizes 107 500] [--stacks] [--only causes]``. Every row
+is a process of its own that loads the trace and then answers one question: CPU seconds of the
+answer and of what it is made from, and the peak of the whole process against that of loading alone.
 """
 
 import argparse
@@ -21,12 +21,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks.trace_engine import generate
 
 
-def loading(trace: Any) -> object:
+def loading(trace: Any) -> Any:
     """Nothing more."""
     return trace
 
 
-def joining(trace: Any) -> object:
+def joining(trace: Any) -> Any:
     """Launches joined to their work, and the steps: what most others need."""
     from workbench.analysis.launches import join_launches
     from workbench.analysis.steps import find_steps
@@ -35,59 +35,59 @@ def joining(trace: Any) -> object:
     return launches, find_steps(trace, launches)
 
 
-def evidence(trace: Any) -> object:
+def evidence(trace: Any) -> Any:
     """Host records nested and classified."""
     from workbench.analysis.evidence import gather_evidence
 
-    launches, steps = joining(trace)  # type: ignore[misc]
+    launches, steps = joining(trace)
     return launches, steps, gather_evidence(trace, launches, steps)
 
 
-def causes(trace: Any) -> object:
+def causes(trace: Any) -> Any:
     """Idle time of the recording by cause."""
     from workbench.analysis.devices import device_indices
     from workbench.analysis.idle import attribute_idle
     from workbench.analysis.window import recording
 
-    launches, steps, found = evidence(trace)  # type: ignore[misc]
+    launches, steps, found = evidence(trace)
     device = device_indices(trace)[0]
     span = recording(trace, device)
     assert span is not None
     return attribute_idle(trace, device, span, steps, launches, evidence=found)
 
 
-def trust(trace: Any) -> object:
+def trust(trace: Any) -> Any:
     """Every check of trust."""
     from workbench.analysis.trust import check_trust
 
-    launches, steps = joining(trace)  # type: ignore[misc]
+    launches, steps = joining(trace)
     return check_trust(trace, launches, steps)
 
 
-def kernels(trace: Any) -> object:
+def kernels(trace: Any) -> Any:
     """The table of kernels."""
     from workbench.analysis.kernels import kernel_table
 
     return kernel_table(trace, None)
 
 
-def operators(trace: Any) -> object:
+def operators(trace: Any) -> Any:
     """The table of operators."""
     from workbench.analysis.operators import operator_table
 
-    return operator_table(trace, joining(trace)[0], None)  # type: ignore[index]
+    return operator_table(trace, joining(trace)[0], None)
 
 
-def queue(trace: Any) -> object:
+def queue(trace: Any) -> Any:
     """Launch statistics."""
     from workbench.analysis.devices import device_indices
     from workbench.analysis.queue import launch_statistics
 
-    launches, steps = joining(trace)  # type: ignore[misc]
+    launches, steps = joining(trace)
     return launch_statistics(trace, steps, launches, device_indices(trace)[0])
 
 
-def device_time(trace: Any) -> object:
+def device_time(trace: Any) -> Any:
     """Busy time by class, and the breakdown's classes."""
     from workbench.analysis.device_time import device_time as summed
     from workbench.analysis.devices import device_indices
@@ -99,7 +99,67 @@ def device_time(trace: Any) -> object:
     return summed(trace, device, span)
 
 
-ANALYSES: tuple[Callable[[Any], object], ...] = (
+def together(trace: Any) -> Any:
+    """All of them, one after the other, with launches, steps and evidence made once."""
+    from workbench.analysis.devices import device_indices
+    from workbench.analysis.idle import attribute_idle
+    from workbench.analysis.operators import operator_table
+    from workbench.analysis.queue import launch_statistics
+    from workbench.analysis.trust import check_trust
+    from workbench.analysis.window import recording
+
+    launches, steps, found = evidence(trace)
+    device = device_indices(trace)[0]
+    span = recording(trace, device)
+    assert span is not None
+    return (
+        check_trust(trace, launches, steps),
+        kernels(trace),
+        operator_table(trace, launches, None),
+        launch_statistics(trace, steps, launches, device),
+        device_time(trace),
+        attribute_idle(trace, device, span, steps, launches, evidence=found),
+    )
+
+
+def steps(trace: Any) -> object:
+    """Every step by parts, and what differs in slow ones; the causes of idle time included."""
+    found = _details(trace)
+    return [found.steps, found.outliers]
+
+
+def launching(trace: Any) -> object:
+    """Launch delays, short kernels and the queue over time."""
+    return _details(trace).launches
+
+
+def copying(trace: Any) -> object:
+    """Copies by kind."""
+    return _details(trace).copies
+
+
+def phases(trace: Any) -> object:
+    """Forward, backward and optimizer."""
+    return _details(trace).phases
+
+
+def shapes(trace: Any) -> object:
+    """Operators by shapes."""
+    return _details(trace).operator_shapes
+
+
+def groups(trace: Any) -> object:
+    """Communication by process group."""
+    return _details(trace).groups
+
+
+def _details(trace: Any) -> Any:
+    from workbench.run.rank import RankAnalysis
+
+    return RankAnalysis(source="benchmark", rank=None, read=lambda: trace).details
+
+
+ANALYSES: tuple[Callable[[Any], Any], ...] = (
     loading,
     joining,
     evidence,
@@ -109,6 +169,13 @@ ANALYSES: tuple[Callable[[Any], object], ...] = (
     operators,
     queue,
     device_time,
+    together,
+    steps,
+    launching,
+    copying,
+    phases,
+    shapes,
+    groups,
 )
 
 
@@ -132,7 +199,7 @@ def answer_once(name: str, path: Path) -> None:
                 "seconds": done - loaded,
                 "peak": peak,
                 "events": len(table.events),
-                "of": type(result).__name__,
+                "answered": result is not None,
             }
         )
     )
@@ -153,13 +220,13 @@ def compare(size: float, only: list[str], *, stacks: bool) -> None:
             if not base:
                 base = found
                 print(f"\n{size:g} MB, {found['events']} events")
-                print(
-                    "| analysis | CPU s | of loading | peak MiB | of loading |\n|---|---|---|---|---|"
-                )
+                print("| analysis | CPU s | of loading | peak MiB | of loading |")
+                print("|---|---|---|---|---|")
                 found = {**found, "seconds": found["load"]}
+            seconds, peak = found["seconds"], found["peak"]
             print(
-                f"| {each.__name__} | {found['seconds']:.2f} | {found['seconds'] / base['load']:.2f} "
-                f"| {found['peak']:.0f} | {found['peak'] / base['peak']:.2f} |",
+                f"| {each.__name__} | {seconds:.2f} | {seconds / base['load']:.2f} "
+                f"| {peak:.0f} | {peak / base['peak']:.2f} |",
                 flush=True,
             )
 

@@ -1,6 +1,7 @@
 """``workbench analyze``: documents on stdout, one error line on stderr, an honest exit code."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -12,11 +13,13 @@ from tests.kineto import Kineto
 from tests.run.test_open import gpu_trace
 
 
-def workbench(*words: str | Path) -> subprocess.CompletedProcess[str]:
+def workbench(*words: str | Path, **env: str) -> subprocess.CompletedProcess[str]:
     """Run the command line in a process of its own."""
     code = "from workbench.cli import main; main()"
     command = [sys.executable, "-c", code, *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=120, check=False, env=os.environ | env
+    )
 
 
 @pytest.fixture
@@ -60,6 +63,28 @@ def test_people_get_tables_with_the_finding_first(trace: Path) -> None:
     done = workbench("analyze", trace)
     assert done.returncode == 0, done.stderr
     assert done.stdout.index("WB101") < done.stdout.index("Kernels")
+
+
+def test_a_line_a_kernel_in_a_narrow_terminal(tmp_path: Path) -> None:
+    """A name of 200 characters keeps both its ends, and its numbers stand on the same line."""
+    made = gpu_trace()
+    for event in made.events:
+        if event["name"] == "ampere_sgemm_128x64":
+            event["name"] = "void begin::" + "x" * 200 + "::end"
+    done = workbench("analyze", made.write(tmp_path / "t.json"), COLUMNS="80")
+    (line,) = (line for line in done.stdout.splitlines() if line.startswith("void begin"))
+    assert "::end" in line
+    assert line.rstrip().endswith("100 %")
+    assert max(len(line) for line in done.stdout.splitlines()) <= 80
+
+
+def test_one_step_says_why_it_has_no_median(tmp_path: Path) -> None:
+    made = Kineto(gpu=True)
+    made.step(0, 0, 100)
+    made.op("aten::mm", 5, 10)
+    made.launched("k", call=(10, 4), kernel=(20, 40), correlation=1)
+    done = workbench("analyze", made.write(tmp_path / "t.json"))
+    assert "a time from completion to completion needs two" in " ".join(done.stdout.split())
 
 
 def test_fail_on_turns_a_finding_into_exit_code_1(trace: Path) -> None:
