@@ -144,3 +144,20 @@ def test_numbers_by_which_alone_the_names_differ(
     for name in names:
         write(tmp_path / name)
     assert [file.rank for file in trace.find_ranks(tmp_path)] == ranks
+
+
+def test_a_rank_that_cannot_be_read_is_said(tmp_path: Path) -> None:
+    write(tmp_path / "rank0.json", rank=0, world=3)
+    write(tmp_path / "rank1.json", rank=1, world=3)
+    (tmp_path / "rank2.json").write_text("")
+    (tmp_path / "rank3.json").write_text("<html>")
+    (tmp_path / "rank4.json.gz.tmp").write_text("half written")
+    (tmp_path / "config.json").write_text("{}")
+    (tmp_path / "rank5.json").symlink_to("nowhere")
+    files = trace.find_ranks(tmp_path)
+    assert [file.rank for file in files] == [0, 1]
+    told = {violation.code: violation for violation in files.violations}
+    assert set(told) == {"missing_ranks", "unreadable_ranks"}
+    assert told["unreadable_ranks"].count == 2
+    assert "rank2.json is empty" in told["unreadable_ranks"].message
+    assert "and 1 more" in told["unreadable_ranks"].message

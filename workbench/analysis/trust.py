@@ -39,6 +39,7 @@ ALWAYS_GRAVE = frozenset(
         "missing_ranks",
         "clock_bases",
         "second_profiler",
+        "second_list",
     }
 )
 NEVER_GRAVE = frozenset({"repaired_json", "graph_replay", "unknown_categories"})

@@ -7,10 +7,11 @@ from typing import Any
 import msgspec
 
 from workbench.trace.frames import Frames
+from workbench.trace.layout import TRACE_EVENTS
 from workbench.trace.notes import Notes
 from workbench.trace.repair import clean
 from workbench.trace.schema import UNTYPED
-from workbench.trace.table import Device
+from workbench.trace.table import Device, Violation
 from workbench.trace.vendors import UNKNOWN
 
 _TAIL_LIMIT = 1 << 25
@@ -59,6 +60,7 @@ def read_header(frames: Frames, before: bytes, notes: Notes) -> dict[str, Any]:
             notes.repaired("header after the events left out", offset)
     elif rest is not None:
         _note_second(notes, offset + rest - len(before) - len(b'"traceEvents":[]'))
+    _note_second_list(after, header, notes)
     return _small(header if header is not None else salvaged(before + after, notes))
 
 
@@ -114,6 +116,23 @@ def _small(header: dict[str, Any]) -> dict[str, Any]:
 
 def _note_second(notes: Notes, offset: int) -> None:
     notes.repaired("more text after the end of the document, left out", offset)
+
+
+def _note_second_list(after: bytes, header: dict[str, Any] | None, notes: Notes) -> None:
+    """A key that stands twice in an object: JSON does not say which one counts."""
+    listed = None if header is None else header.get("traceEvents")
+    if not listed and (header is not None or TRACE_EVENTS.search(after) is None):
+        return
+    count = len(listed) if isinstance(listed, list) else None
+    how_many = "events" if count is None else f"{count:,} events"
+    notes.add(
+        Violation(
+            code="second_list",
+            message=f'"traceEvents" stands twice in the file: the second list ({how_many}) was '
+            "left out. Write it as a file of its own.",
+            count=count or 1,
+        )
+    )
 
 
 def devices(header: Mapping[str, Any], used: set[int], default: str) -> tuple[Device, ...]:

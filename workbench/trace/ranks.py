@@ -1,7 +1,7 @@
 """Which file of a folder is which rank of a job."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -34,12 +34,19 @@ class RankFile:
 class RankFiles(tuple[RankFile, ...]):
     """The traces of a folder, by rank; ``violations`` tells duplicates, gaps and unknown ranks."""
 
-    __slots__ = ()
+    unreadable: tuple[str, ...]
+    """Files that name a rank and cannot be read, each with the reason."""
+
+    def __new__(cls, files: Iterable[RankFile], unreadable: Iterable[str] = ()) -> "RankFiles":
+        """The files in their order."""
+        made = super().__new__(cls, files)
+        made.unreadable = tuple(unreadable)
+        return made
 
     @property
     def violations(self) -> tuple[Violation, ...]:
         """What is missing or ambiguous, empty when every rank is there once."""
-        return rank_violations(self)
+        return (*rank_violations(self), *_unreadable(self.unreadable))
 
 
 def find_ranks(folder: str | Path) -> RankFiles:
@@ -64,7 +71,14 @@ def find_ranks(folder: str | Path) -> RankFiles:
         if entry.name.endswith(_XLA_PROFILE)
     }
     candidates = [e for e in entries if e.name.lower().endswith(_ENDINGS) and e.name not in twice]
-    found = [f for path in candidates if path.is_file() and (f := _peek(path)) is not None]
+    found, unreadable = [], []
+    for path in candidates:
+        if path.is_file():
+            peeked = _peek(path)
+            if isinstance(peeked, RankFile):
+                found.append(peeked)
+            elif rank_in_name(path.name) is not None:
+                unreadable.append(peeked)
     if not found:
         shown = ", ".join(entry.name for entry in entries[:_SHOWN]) or "nothing"
         more = f" and {len(entries) - _SHOWN:,} more" if len(entries) > _SHOWN else ""
@@ -74,7 +88,7 @@ def find_ranks(folder: str | Path) -> RankFiles:
         )
     found = _numbered(found)
     found.sort(key=lambda file: (file.rank is None, file.rank or 0, file.path.name))
-    return RankFiles(found)
+    return RankFiles(found, unreadable)
 
 
 def ranks_of_one_job(paths: Sequence[Path]) -> RankFiles | None:
@@ -84,7 +98,8 @@ def ranks_of_one_job(paths: Sequence[Path]) -> RankFiles | None:
     """
     if len(paths) < 2 or len({path.absolute().parent for path in paths}) > 1:
         return None
-    found = [file for path in paths if path.is_file() and (file := _peek(path)) is not None]
+    peeked = [_peek(path) for path in paths if path.is_file()]
+    found = [file for file in peeked if isinstance(file, RankFile)]
     ranks = {file.rank for file in found} - {None}
     worlds = {file.world_size for file in found}
     if len(ranks) < len(paths) or len(worlds) > 1 or None in worlds:
@@ -150,17 +165,29 @@ def _numbered(files: list[RankFile]) -> list[RankFile]:
     return [replace(f, rank=int(n)) for f, n in zip(files, varying[0], strict=True)]
 
 
-def _peek(path: Path) -> RankFile | None:
+def _unreadable(reasons: tuple[str, ...]) -> Iterator[Violation]:
+    if reasons:
+        more = f" and {len(reasons) - 1:,} more" if len(reasons) > 1 else ""
+        yield Violation(
+            code="unreadable_ranks",
+            message=f"Files that name a rank cannot be read: {reasons[0]}{more}",
+            count=len(reasons),
+        )
+
+
+def _peek(path: Path) -> RankFile | str:
+    """The rank of a file, or why it is none."""
     try:
         source, head = open_source(path, SIZE_LIMIT)
         with source:
             if head.strip() and is_other_format(source, head, path):
                 return RankFile(path=path, rank=rank_in_name(path.name))
-            if wrong_kind(head) is not None:
-                return None
+            kind = wrong_kind(head)
+            if kind is not None:
+                return f"{path.name} is {kind}"
             place = locate(Frames(source))
-    except TraceError:
-        return None
+    except TraceError as error:
+        return str(error)
     header = open_header(place.header, Notes(path.name))
     rank, world = rank_and_world(header, path.name)
     return RankFile(path=path, rank=rank, world_size=world)

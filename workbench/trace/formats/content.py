@@ -11,6 +11,9 @@ from workbench.trace.source import Source
 MEMORY_LIMIT = 2 * 2**30
 """Most bytes of a compressed or streamed file whose format needs it whole."""
 
+MAPPED_FROM = 1 << 26
+"""Larger files are mapped; smaller ones are read, so that cutting one meanwhile does no harm."""
+
 _PIECE = 1 << 20
 
 Bytes = bytes | mmap.mmap
@@ -39,7 +42,7 @@ class Content:
             yield bytes(buffer[:count])
 
     def whole(self, *, limit: int | None = None) -> Bytes:
-        """All bytes at once: mapped where they stand on disk, else read into memory.
+        """All bytes at once: mapped where they are many and stand on disk, else in memory.
 
         Args:
             limit: Most bytes that a format can take that is decoded at once.
@@ -48,7 +51,7 @@ class Content:
             TraceError: They are too many.
         """
         most = self.source.size_limit if limit is None else min(limit, self.source.size_limit)
-        if self.path is not None:
+        if self.path is not None and self.path.stat().st_size >= MAPPED_FROM:
             try:
                 with self.path.open("rb") as file:
                     mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
