@@ -172,6 +172,7 @@ def test_each_way_to_die_has_its_remedy(text: str, remedy: str) -> None:
 
 def test_other_errors_are_not_explained_away() -> None:
     assert explain_worker_death(RuntimeError("size mismatch")) is None
+    assert explain_worker_death(ConnectionResetError("a data set's own server")) is None
 
 
 def test_a_hung_worker_ends_with_the_time_limit_and_leaves_nobody() -> None:

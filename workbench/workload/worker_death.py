@@ -19,17 +19,21 @@ def worker_death_explained() -> Iterator[None]:
     """
     try:
         yield
-    except RuntimeError as error:
+    except (RuntimeError, OSError, EOFError) as error:
         why = explain_worker_death(error)
         if why is None:
             raise
         raise WorkloadError(why) from error
 
 
-def explain_worker_death(error: RuntimeError) -> str | None:
+def explain_worker_death(error: Exception) -> str | None:
     """What to do about torch's word that a worker died; ``None`` for any other error."""
     text = str(error).partition("\n")[0]
-    if not text.startswith(_TORCH):
+    if not isinstance(error, RuntimeError):
+        if not _while_taking(error):
+            return None
+        text = "it was gone while its batch was taken over"
+    elif not text.startswith(_TORCH):
         return None
     if "Bus error" in text:
         room = shared_memory()
@@ -48,3 +52,13 @@ def explain_worker_death(error: RuntimeError) -> str | None:
         f"a worker of the loader died ({text}): what it printed says why; workers=0 loads in this "
         "process, where the error comes up by itself."
     )
+
+
+def _while_taking(error: Exception) -> bool:
+    """Whether a connection broke while a tensor was fetched from the process that made it."""
+    trace = error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_globals.get("__name__") == "torch.multiprocessing.reductions":
+            return True
+        trace = trace.tb_next
+    return False

@@ -6,7 +6,7 @@ import tempfile
 import threading
 import warnings
 from collections.abc import Iterator
-from multiprocessing import queues
+from multiprocessing import queues, util
 from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from torch.utils.data import _DatasetKind
 
 @pytest.fixture(autouse=True)
 def clean(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    util.get_temp_dir()  # made once per process, and not in a folder that goes with this test
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     create, pickler = _DatasetKind.__dict__["create_fetcher"], queues._ForkingPickler  # type: ignore[attr-defined]
     assert pickler is ForkingPickler

@@ -1,7 +1,6 @@
 """Every stage of a batch takes as long as the data's own clocks say."""
 
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 import pytest
@@ -52,15 +51,20 @@ def of(batch: Any, field: str) -> int:
 
 
 def agrees(told: list[float], true: list[float], *, within: float = 0.1) -> None:
-    """In the median, so that one pause between two clocks of a busy machine does not matter."""
+    """The quarter of the batches that agree best does: a busy machine pauses the others.
+
+    A pause counts when it falls between the data's own clocks and ours. A stage that was measured
+    wrongly is wrong in every batch.
+    """
     ratios = [a / b for a, b in zip(told, true, strict=True)]
-    assert abs(median(ratios) - 1) < within, ratios
+    apart = sorted(abs(ratio - 1) for ratio in ratios)
+    assert apart[len(apart) // 4] < within, ratios
 
 
 @pytest.mark.parametrize("workers", [0, 1, 2])
 @pytest.mark.parametrize("kind", KINDS)
 def test_samples_and_collate_take_what_their_own_clocks_say(kind: str, workers: int) -> None:
-    batches, recorder = record(loader(kind, workers, sleep=0.002, cpu=0.001, collate_s=0.003))
+    batches, recorder = record(loader(kind, workers, sleep=0.003, cpu=0.004, collate_s=0.004))
     found = pairs(batches, recorder)
     assert [row["samples"] for row, _ in found] == [BATCH] * len(batches)
     agrees([r["samples_ns"] for r, _ in found], [of(b, "wall") for _, b in found])
@@ -154,7 +158,7 @@ def test_a_batch_that_arrives_early_is_held_until_its_turn() -> None:
 
 def test_batches_out_of_order_are_known_by_their_numbers() -> None:
     data = DataLoader(
-        Stages(32, sleep=0.002), BATCH, num_workers=2, in_order=False, collate_fn=Collated(0)
+        Stages(32, sleep=0.005), BATCH, num_workers=2, in_order=False, collate_fn=Collated(0)
     )
     batches, recorder = record(data)
     found = pairs(batches, recorder)
@@ -166,7 +170,7 @@ def test_batches_out_of_order_are_known_by_their_numbers() -> None:
 @pytest.mark.parametrize("method", ["spawn", "forkserver"])
 def test_workers_of_any_start_method_tell_their_start(method: str) -> None:
     batches, recorder = record(
-        loader("map", 2, sleep=0.002, cpu=0.001, multiprocessing_context=method)
+        loader("map", 2, sleep=0.005, cpu=0.003, multiprocessing_context=method)
     )
     found = pairs(batches, recorder)
     agrees([r["samples_ns"] for r, _ in found], [of(b, "wall") for _, b in found])
