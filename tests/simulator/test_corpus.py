@@ -36,6 +36,14 @@ def test_two_hundred_random_loops() -> None:
 
 
 @pytest.mark.slow
+def test_each_loop_counts_the_same() -> None:
+    """Long faults must not hide a launch-bound loop with its short gaps."""
+    single = [judged_together(range(seed, seed + 1)) for seed in range(200)]
+    assert sum(each.share("right") for each in single) / 200 >= RIGHT
+    assert sum(each.share("wrong") for each in single) / 200 <= WRONG
+
+
+@pytest.mark.slow
 def test_every_cause_occurs_and_is_mostly_found() -> None:
     """No cause may hide behind another one's many milliseconds."""
     found = judged_together(range(200))
