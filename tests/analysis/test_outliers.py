@@ -59,6 +59,8 @@ def test_the_part_that_grew_and_the_long_gap_are_named() -> None:
     assert slow.grew == (("input", 200 * US),)
     assert slow.gap is not None
     assert (slow.gap.cause, slow.gap.end - slow.gap.start) == ("input", 205 * US)
+    assert slow.gap.host is not None
+    assert slow.gap.host.startswith("enumerate(DataLoader)")
 
 
 def test_equal_steps_have_no_outlier() -> None:

@@ -109,6 +109,18 @@ def test_every_rank_has_its_own_parts_and_charts(tmp_path: Path) -> None:
         run.figure("steps", rank=7)
 
 
+def test_without_a_finding_the_verdict_is_of_all_ranks(tmp_path: Path) -> None:
+    """Steps of 100 µs; kernels of 91 µs on rank 0 and 97 on rank 1: 94 % on the mean device."""
+    for rank, kernel_us in enumerate((91, 97)):
+        trace = steps_with_kernels(kernel_us=kernel_us, call_at=0)
+        trace.header["distributedInfo"] = {"rank": rank, "world_size": 2, "backend": "nccl"}
+        trace.write(tmp_path / f"rank{rank}.json")
+    said = verdict(wb.open(tmp_path))
+    assert said.startswith("The mean device of 2 ranks computes 94 % of the step")
+    assert "(compute from 91 % to 97 %)" in said
+    assert "Under the profiler a step takes 100 µs." in said
+
+
 def test_tables_of_all_ranks_leave_those_of_each_as_they_were(tmp_path: Path) -> None:
     run = job(tmp_path, ranks=(0, 1), world=2)
     alone = list(run.ranks[0].kernels.columns)

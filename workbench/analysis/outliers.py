@@ -16,7 +16,7 @@ from workbench.analysis.idle import Idle
 from workbench.analysis.intervals import clip, total, union
 from workbench.analysis.launches import Launches
 from workbench.analysis.step_breakdown import StepBreakdown
-from workbench.analysis.steps import Steps
+from workbench.analysis.steps import STEP_NAME, Steps
 from workbench.trace.table import Kind, Trace
 
 MOST_DEVIATIONS = 3.5
@@ -125,12 +125,13 @@ def _longest(trace: Trace, idle: Idle, found: StepBreakdown, at: int) -> LongGap
     if not len(start) or (end - start).max() <= 0:
         return None
     which = int(np.argmax(end - start))
-    row = int(pieces.operator[which]) if pieces.operator[which] >= 0 else int(pieces.host[which])
+    rows = [int(pieces.host[which]), int(pieces.operator[which])]
+    names = [trace.names[trace.events.name[row]] for row in rows if row >= 0]
     return LongGap(
         start=int(start[which]),
         end=int(end[which]),
         cause=CAUSES[int(pieces.cause[which])],
-        host=None if row < 0 else trace.names[trace.events.name[row]],
+        host=next((name for name in names if not STEP_NAME.match(name)), None),
     )
 
 

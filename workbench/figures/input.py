@@ -57,7 +57,7 @@ def input_waits(
         height=320,
         barmode="stack",
         bargap=0.15,
-        xaxis={"title": {"text": "step"}, "showgrid": False},
+        xaxis={"title": {"text": "step"}, "separatethousands": False, "showgrid": False},
         yaxis={"title": {"text": f"time ({scale.unit})"}, "rangemode": "tozero"},
         margin={"l": 6, "r": 104, "t": 72, "b": 48},
     )

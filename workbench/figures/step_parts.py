@@ -59,6 +59,7 @@ def step_parts(
         bargap=0.15,
         xaxis={
             "title": {"text": "step"},
+            "separatethousands": False,
             "showgrid": False,
             "dtick": 1 if len(length_ns) <= 12 else None,
         },

@@ -52,6 +52,7 @@ def step_times(
         height=320,
         xaxis={
             "title": {"text": "step"},
+            "separatethousands": False,
             "domain": [0, 0.74],
             "showgrid": False,
             "dtick": _whole(len(times)),
