@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from workbench.trace import stamps
 from workbench.trace.columns import packed
-from workbench.trace.schema import DURATIONS, FLOWS, INSTANTS, Family
+from workbench.trace.schema import DURATIONS, FAST, FLOWS, INSTANTS, Family
 
 _MARKS = ("B", "E")
 
@@ -31,7 +31,7 @@ class Batch:
         self.flows = [(phase, self._of[phase]) for phase in FLOWS if phase in self._of]
         self.counters, self.metadata = self._of.get("C", []), self._of.get("M", [])
         self.ts = self._ns([event.ts for event in self.durations])
-        self.dur = self._ns([event.dur for event in self.durations])
+        self.dur = stamps.from_lengths([event.dur for event in self.durations])
         self.mark_ts = self._ns([event.ts for event in self.marks])
         self.instant_ts = self._ns([event.ts for event in self.instants])
         self.counter_ts = self._ns([event.ts for event in self.counters])
@@ -48,12 +48,12 @@ class Batch:
     def _ns(self, values: list[Any]) -> NDArray[np.int64]:
         if not values:
             return _NO_STAMPS
-        if self.family.exact:
-            return stamps.from_values(values)
-        us = packed(values, "d")
-        if not stamps.fits_doubles(us):
-            raise stamps.NeedsExactStampsError
-        return stamps.from_doubles(us)
+        if self.family is FAST:
+            us = packed(values, "d")
+            if not stamps.fits_doubles(us):
+                raise stamps.NeedsExactStampsError
+            return stamps.from_doubles(us)
+        return stamps.from_values(values)
 
 
 _NO_STAMPS = np.empty(0, np.int64)

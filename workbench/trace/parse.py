@@ -12,7 +12,7 @@ from workbench.trace.gather import Gatherer
 from workbench.trace.layout import BETWEEN, Layout, learn
 from workbench.trace.lenient import to_event
 from workbench.trace.notes import Notes
-from workbench.trace.schema import EXACT, FAST, UNTYPED
+from workbench.trace.schema import EXACT, FAST, UNTYPED, WHOLE
 from workbench.trace.stamps import NeedsExactStampsError
 
 _TRAILING = re.compile(r"trailing characters \(byte (\d+)\)")
@@ -140,10 +140,14 @@ class Parser:
             events = self._family.events.decode(view)
             self._gatherer.add(events, self._family)
         except NeedsExactStampsError:
-            self._family = EXACT
+            self._family = WHOLE
             self._add_array(view)
             return
         except msgspec.ValidationError:
+            if self._family is WHOLE:
+                self._family = EXACT
+                self._add_array(view)
+                return
             events = self._to_events(UNTYPED.decode(view))
             self._gatherer.add(events, EXACT)
         self.read += len(events)

@@ -1,7 +1,7 @@
 """The events of the Chrome trace format, as msgspec decodes them: one struct per phase.
 
-Two families differ only in how they take time stamps. ``FAST`` takes numbers as doubles; ``EXACT``
-keeps their text, for stamps that a double would round.
+Three families differ only in how they take time stamps. ``FAST`` takes numbers as doubles; stamps
+that a double would round are whole numbers in ``WHOLE``, and keep their text in ``EXACT``.
 
 ``args`` of durations stay text at first. They are parsed in a second step, all of one group of
 categories together, into a struct that has only what such records carry: that halves the time.
@@ -153,14 +153,12 @@ _COMMON = [("cat", str, ""), ("name", str, ""), *_PLACE]
 class Family:
     """The structs of all phases for one way of taking stamps, and the decoders made of them."""
 
-    def __init__(self, stamp: Any, missing: Any, *, exact: bool) -> None:
-        self.exact = exact
+    def __init__(self, stamp: Any, missing: Any) -> None:
         time = ("ts", stamp, missing)
-        nothing = Raw(b"0") if exact else 0
         arguments = ("args", Raw, NO_ARGUMENTS)
         fields: dict[str, list[Any]] = {
-            "X": [*_COMMON, time, ("dur", stamp, nothing), arguments],
-            "B": [*_COMMON, time, ("dur", stamp, nothing), arguments],
+            "X": [*_COMMON, time, ("dur", float, 0.0), arguments],
+            "B": [*_COMMON, time, ("dur", float, 0.0), arguments],
             "E": [*_PLACE, time],
             "C": [*_COMMON, time, ("id", Any, None), ("args", dict[str, Any], {})],
             "M": [("name", str, ""), *_PLACE, ("args", LabelArguments, NO_LABELS)],
@@ -185,6 +183,7 @@ class Family:
         self.event = msgspec.json.Decoder(union, strict=False)
 
 
-FAST = Family(float, NAN, exact=False)
-EXACT = Family(Raw, NOTHING, exact=True)
+FAST = Family(float, NAN)
+WHOLE = Family(int, None)
+EXACT = Family(Raw, NOTHING)
 UNTYPED = msgspec.json.Decoder(float_hook=str)

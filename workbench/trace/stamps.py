@@ -58,10 +58,28 @@ def from_doubles(us: NDArray[np.float64]) -> NDArray[np.int64]:
     return ns
 
 
+def from_lengths(values: Sequence[Any]) -> NDArray[np.int64]:
+    """Nanoseconds of durations, which are short enough for doubles unless they are absurd."""
+    try:
+        us = packed(values, "d")
+    except ValueError:
+        return from_values(values)
+    return from_doubles(us) if fits_doubles(us) else from_values(values)
+
+
 def from_values(values: Sequence[Any]) -> NDArray[np.int64]:
-    """Nanoseconds of stamps as JSON text (``Raw``), or as numbers, or as text of numbers."""
-    if set(map(type, values)) == {Raw}:
+    """Nanoseconds of stamps: whole numbers, JSON text (``Raw``), or text of numbers."""
+    kinds = set(map(type, values))
+    if kinds == {Raw}:
         return _from_texts(texts_of(values))
+    if kinds == {int}:
+        try:
+            us = packed(values, "q")
+        except ValueError:
+            pass
+        else:
+            if not len(us) or (us.max() < _RANGE_US and us.min() > -_RANGE_US):
+                return us * 1000
     return np.fromiter(map(from_value, values), np.int64, len(values))
 
 
