@@ -63,9 +63,8 @@ _TESTS: tuple[tuple[Test, str], ...] = (
     ),
     (
         lambda head: head.startswith(b"\n") and bool(_CONTROL.search(head[:64])),
-        "a binary protobuf file, such as a Perfetto trace (.pftrace) or an ONNX model. Perfetto's "
-        "`traceconv json IN.pftrace OUT.json` makes JSON of a .pftrace, and rocprofv3 writes JSON "
-        "with `--output-format json`.",
+        "a binary protobuf file that is neither an XLA profile nor a Perfetto trace, such as an "
+        "ONNX model.",
     ),
     (
         lambda head: b"\0" in head[:1024] and not _JSON.match(head),

@@ -15,7 +15,7 @@ from workbench.trace.notes import Notes
 from workbench.trace.source import SIZE_LIMIT, open_source
 from workbench.trace.table import Violation
 
-_ENDINGS = (".json", ".pfw", ".zip", ".gz", ".pb", ".sqlite", ".csv", ".tsv")
+_ENDINGS = (".json", ".pfw", ".zip", ".gz", ".pb", ".pftrace", ".sqlite", ".csv", ".tsv")
 _XLA_PROFILE, _XLA_CHROME = ".xplane.pb", ".trace.json.gz"
 _NUMBER = re.compile(r"\d{1,6}")
 _SHOWN = 8

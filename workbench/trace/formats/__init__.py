@@ -6,6 +6,7 @@ from typing import NamedTuple
 from workbench.trace.formats.content import Content, content_of
 from workbench.trace.formats.lane_file import is_lane_file, read_lane_file
 from workbench.trace.formats.nsight import holds_events, is_sqlite, read_nsight
+from workbench.trace.formats.perfetto import is_perfetto, read_perfetto
 from workbench.trace.formats.rocprofv3 import is_rocprofv3, read_rocprofv3
 from workbench.trace.formats.xplane import is_xplane, read_xplane
 from workbench.trace.source import Source
@@ -26,6 +27,7 @@ FORMATS: tuple[Format, ...] = (
     Format("Nsight Systems (SQLite)", is_sqlite, read_nsight, holds_events),
     Format("rocprofv3 (JSON)", is_rocprofv3, read_rocprofv3),
     Format("XLA profile (xplane.pb)", is_xplane, read_xplane),
+    Format("Perfetto (pftrace)", is_perfetto, read_perfetto),
     Format("lane file (CSV)", is_lane_file, read_lane_file),
 )
 
