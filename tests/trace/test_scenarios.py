@@ -58,7 +58,9 @@ def numbers(rank: RankAnalysis) -> dict[str, Any]:
         "idle": rank.idle[0].by_cause,
         "window": window.length,
         "steps": rank.steps.time_ns.tolist(),
-        "kernels": kernel_table(rank.trace, None).to_dict("records"),
+        "kernels": kernel_table(rank.trace, None)[["name", "calls", "total_ns"]]
+        .to_numpy()
+        .tolist(),
     }
 
 
