@@ -2,6 +2,7 @@
 
 import os
 import random
+import resource
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -154,3 +155,20 @@ class Deadly(Dataset[Tensor]):
             os.kill(os.getpid(), self.signal)
         time.sleep(0.01)
         return torch.tensor(index)
+
+
+class Files(Dataset[Tensor]):
+    """Whole files as samples; each says how many bytes its thread had to get from storage."""
+
+    def __init__(self, paths: list[Path]) -> None:
+        self.paths = paths
+
+    def __len__(self) -> int:
+        return len(self.paths)
+
+    def __getitem__(self, index: int) -> Tensor:
+        before = resource.getrusage(resource.RUSAGE_THREAD).ru_inblock
+        with self.paths[index].open("rb") as opened:
+            opened.read()
+        after = resource.getrusage(resource.RUSAGE_THREAD).ru_inblock
+        return torch.tensor((after - before) * 512)

@@ -1,5 +1,6 @@
 """Every stage of a batch takes as long as the data's own clocks say."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from tests.recording.loader.datasets import (
     FIELDS,
     BatchedStages,
     Collated,
+    Files,
     Letter,
     Letters,
     Stages,
@@ -109,6 +111,33 @@ def test_a_wait_for_a_processor_is_no_sleep(file: Path) -> None:
     for row in rows:  # burning: what is not CPU time is time without a processor
         off = row["fetch_ns"] - row["fetch_cpu_ns"]
         assert row["fetch_run_delay_ns"] == pytest.approx(off, abs=0.1 * row["fetch_ns"])
+
+
+def evict(path: Path) -> None:
+    """Ask the system to forget what it keeps of a file in memory."""
+    with path.open("rb") as opened:
+        os.fsync(opened.fileno())
+        os.posix_fadvise(opened.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+
+def test_bytes_from_storage_are_told_from_those_of_the_page_cache(tmp_path: Path) -> None:
+    paths = [tmp_path / f"{number}.bin" for number in range(8)]
+    for path in paths:
+        path.write_bytes(bytes(4_000_000))
+        evict(path)
+    for _ in range(2):  # the second time they come from memory
+        batches, recorder = record(DataLoader(Files(paths), 2, num_workers=1))
+        counted = 0
+        for row, batch in zip(recorder.batches, batches, strict=True):
+            for item in row.get("items", ()):
+                counted += 1
+                assert item["storage_bytes"] == int(batch[item["position"]])
+                assert item["read_bytes"] >= 4_000_000
+            if row["storage_bytes"] is not None:
+                assert row["storage_bytes"] == int(batch.sum())
+                assert row["read_bytes"] >= 8_000_000
+        assert counted
+    assert sum(int(batch.sum()) for batch in batches) == 0
 
 
 def test_pickling_and_unpickling_take_what_the_letter_says() -> None:
