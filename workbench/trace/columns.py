@@ -51,6 +51,8 @@ class RawCodes:
     def of(self, raws: Sequence[Raw]) -> NDArray[np.int32] | None:
         """The codes of some values, or ``None`` when none is there."""
         texts = texts_of(raws)
+        if not texts:
+            return None
         table = self._table
         try:
             codes = [table[text] for text in texts]
@@ -187,6 +189,12 @@ def integers(values: Sequence[Any], dtype: Any = np.int64) -> NDArray[np.int64]:
 
 
 def texts_of(raws: Sequence[Raw]) -> list[bytes]:
-    """The bytes of JSON values; the byte 0 stands in none of them, so one cut parts them all."""
-    texts = b"\0".join(raws).split(b"\0")
+    """The bytes of JSON values, or nothing when all are empty.
+
+    The byte 0 stands in none of them, so one cut parts them all.
+    """
+    joined = b"\0".join(raws)
+    if len(joined) < len(raws):
+        return []
+    texts = joined.split(b"\0")
     return texts if len(texts) == len(raws) else [bytes(raw) for raw in raws]

@@ -71,7 +71,8 @@ def from_values(values: Sequence[Any]) -> NDArray[np.int64]:
     """Nanoseconds of stamps: whole numbers, JSON text (``Raw``), or text of numbers."""
     kinds = set(map(type, values))
     if kinds == {Raw}:
-        return _from_texts(texts_of(values))
+        texts = texts_of(values)
+        return _from_texts(texts) if texts else np.full(len(values), INVALID)
     if kinds == {int}:
         try:
             us = packed(values, "q")
