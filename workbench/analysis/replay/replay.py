@@ -53,10 +53,7 @@ class Replay:
         """
         weight = self._weights(scenario)
         once = self.measured - self._length(scenario, weight)
-        unchanged = self._repeated_unchanged
-        if not self.graph.span.first:
-            # The border before the first step was not recorded: the window is shorter than it.
-            unchanged = min(unchanged, self.measured)
+        unchanged = min(self._repeated_unchanged, self.measured)
         repeated = unchanged - self._repeated(scenario, weight)
         return min(max(once, repeated, 0), self.measured)
 
@@ -229,7 +226,12 @@ def _times(graph: Graph, weight: Times, *, only: int | None = None) -> Times:
     """
     held = np.zeros(len(graph.time), bool)
     held[graph.edges.target] = True
-    at: list[int] = np.where(held | (only is not None), CUT, graph.time).tolist()
+    begins = np.where(held | (only is not None), CUT, graph.time)
+    if not graph.span.first and only is None:
+        # Nothing was recorded before this step: it begins with its first work, host or not.
+        count = len(graph.work)
+        begins[:count] = np.maximum(begins[:count], np.minimum(graph.work.start, graph.span.start))
+    at: list[int] = begins.tolist()
     if only is not None:
         at[only] = int(graph.time[only])
     edges = graph.edges
