@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 from workbench.errors import ProfilerBusyError, SettingError, WorkloadError
 from workbench.profiling.memory import explain_out_of_memory
 from workbench.profiling.writing import Measured, write_run
-from workbench.recording.bench import STEADY, Bench
+from workbench.recording.batch_checks import BatchChecks
+from workbench.recording.bench import STEADY, Bench, Block
+from workbench.recording.ceilings import Before, Ceilings
 from workbench.recording.compilation import compile_counters
 from workbench.recording.garbage import GarbageProbe
 from workbench.recording.lead import lead_steps
@@ -121,10 +123,14 @@ def _measure(work: "Workload", order: _Order, bar: Progress) -> tuple[Window, Me
         prepare(work, order.settings, keep_training=order.keep_training) as training,
     ):
         loop = Loop(training, limits, bar, loader.probe)
+        checks = BatchChecks(training.effective)
+        loop.look = checks.look
         bench = Bench(
             loop=loop, device=training.device, garbage=garbage, lead=lead_steps(training.effective)
         )
-        window = _record(bench, order, measured, began)
+        ceilings = Ceilings(loop=loop, device=training.device, loader=training.effective)
+        window = _record(bench, ceilings, order, measured, began)
+        measured.input_checks = checks.to_json()
         measured.effective = dict(training.effective)
         measured.samples_per_step = training.samples_per_step
         measured.notes[:0] = training.notes
@@ -140,8 +146,10 @@ def _measure(work: "Workload", order: _Order, bar: Progress) -> tuple[Window, Me
     return window, measured
 
 
-def _record(bench: Bench, order: _Order, measured: Measured, began: float) -> Window:
-    """Warm-up, first block, window, second block."""
+def _record(
+    bench: Bench, ceilings: Ceilings, order: _Order, measured: Measured, began: float
+) -> Window:
+    """Warm-up, first block, window, second block; after each block what its ceilings are."""
     from workbench.statistics.warmup import warmup_length
 
     progress, kind = bench.loop.progress, bench.device.type
@@ -163,6 +171,7 @@ def _record(bench: Bench, order: _Order, measured: Measured, began: float) -> Wi
     load = LoadProbe()
     progress.stage("measuring")
     before = bench.block(plan.block)
+    ceilings.measure(_so_far(before, began, limit), last=False)
     progress.stage("profiling")
     window = Window(order.record, kind)
     measured.profiled_step_ns = bench.profile(window, plan.window)
@@ -171,10 +180,24 @@ def _record(bench: Bench, order: _Order, measured: Measured, began: float) -> Wi
     progress.stage("measuring again")
     after = bench.block(plan.block)
     measured.load = load.to_json()
+    progress.stage("measuring the loader alone")
+    ceilings.measure(_so_far(after, began, limit), last=True)
+    measured.replay_ns, measured.loader_alone = ceilings.replay_ns, ceilings.loader_alone()
+    measured.notes += ceilings.notes
     measured.blocks = [warmup.step_ns + before.step_ns, after.step_ns]
     measured.input_ns = warmup.input_ns + before.input_ns + after.input_ns
     measured.warmup = max(len(warmup.step_ns), warmup_length(measured.blocks[0]))
     return window
+
+
+def _so_far(block: Block, began: float, limit_s: float | None) -> Before:
+    elapsed = time.monotonic() - began
+    return Before(
+        elapsed_ns=int(elapsed * 1e9),
+        left_ns=None if limit_s is None else max(limit_s - elapsed, 0.0) * 1e9,
+        step_ns=block.step_ns,
+        input_ns=block.input_ns,
+    )
 
 
 def _check(work: Any, steps: Any, time_limit_s: Any) -> None:

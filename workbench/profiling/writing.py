@@ -35,6 +35,9 @@ class Measured:
     notes: list[str] = field(default_factory=list)
     labels: dict[str, str] = field(default_factory=dict)
     loader: LoaderRecorder | None = None
+    replay_ns: list[int] = field(default_factory=list)
+    loader_alone: dict[str, Any] | None = None
+    input_checks: dict[str, Any] | None = None
 
     def timings(self) -> Timings | None:
         """Step times for ``run.json``; ``None`` when nothing was measured without the profiler."""
@@ -47,6 +50,7 @@ class Measured:
             warmup=self.warmup,
             blocks=[len(block) for block in self.blocks],
             profiled_step_ns=self.profiled_step_ns,
+            replay_ns=self.replay_ns or None,
         )
 
     def overhead_ratio(self) -> float | None:
@@ -92,6 +96,8 @@ def write_run(target: Path, window: Window, measured: Measured) -> Path:
             traces=[trace],
             labels=measured.labels,
             loader=loader,
+            loader_alone=measured.loader_alone,
+            input_checks=measured.input_checks,
         )
     if new.folder is None:
         raise AssertionError("the block above either publishes the Run or raises")

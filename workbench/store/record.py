@@ -27,6 +27,9 @@ class Timings(msgspec.Struct, frozen=True, kw_only=True):
     after the profiled window): their spread is the A/A noise floor."""
     profiled_step_ns: list[int]
     """The same under the profiler: for the overhead ratio, never shown as step times."""
+    replay_ns: list[int] | None = None
+    """Whole steps on batches that waited in memory, with the loader at rest: the step if the
+    loader were free. ``None``: not measured."""
 
 
 class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,6 +70,11 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
     loader: dict[str, Any] | None = None
     """The probes in the loader: how much they can have slowed a step down (``overhead_share``),
     the offset of their clock to the trace's and its error; ``None`` without probes."""
+    loader_alone: dict[str, Any] | None = None
+    """What the loader gives while nobody steps: ``batches``, ``seconds``, ``batches_per_s``,
+    ``samples_per_s`` and the ``epochs`` that began meanwhile; ``None``: not measured."""
+    input_checks: dict[str, Any] | None = None
+    """What the first batches tell: see ``workbench.recording.batch_checks``."""
 
 
 def encode(record: RunRecord) -> bytes:

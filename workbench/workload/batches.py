@@ -51,12 +51,20 @@ class Batches(Iterator[Any]):
 
     def close(self) -> None:
         """End workers and generators; no more batches come after it."""
+        try:
+            self.restart()
+        finally:
+            self._source = None
+
+    def restart(self) -> None:
+        """End workers and generators; the next batch begins a new epoch with new ones."""
         iterator, self._iterator = self._iterator, None
-        source, self._source = self._source, None
         if iterator is not None:
             shut_down(iterator)
-        if source is not None and source.loader is not None:
-            shut_down(source.loader.__dict__.pop("_iterator", None))
+        loader = None if self._source is None else self._source.loader
+        if loader is not None and loader.__dict__.get("_iterator") is not None:
+            shut_down(loader.__dict__["_iterator"])
+            loader.__dict__["_iterator"] = None
 
     def _fetch(self) -> Any:
         for _ in range(2):

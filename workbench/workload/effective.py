@@ -4,9 +4,11 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch.utils.data import DataLoader, IterableDataset
 
 from workbench.settings import Settings
 from workbench.workload.compilation import is_compiled
+from workbench.workload.loader import shards
 from workbench.workload.precision import precision_name
 from workbench.workload.source import Source
 from workbench.workload.workload import Workload
@@ -56,7 +58,20 @@ def _loader_values(source: Source) -> dict[str, Any]:
         "sampler": type(loader.sampler).__name__,
         "batch_sampler": None if batch_sampler is None else type(batch_sampler).__name__,
         "data_set": type(loader.dataset).__name__,
+        **_epoch_values(loader),
     }
+
+
+def _epoch_values(loader: DataLoader[Any]) -> dict[str, Any]:
+    """How long an epoch is, and whether several workers read the data once or each for itself."""
+    if isinstance(loader.dataset, IterableDataset):
+        divided = shards(loader) if loader.num_workers > 1 else None
+        return {"iterable": True, "divides_itself": divided, "batches_per_epoch": None}
+    try:
+        batches = len(loader)
+    except (TypeError, NotImplementedError, AttributeError):  # a sampler without a length
+        batches = None
+    return {"iterable": False, "divides_itself": None, "batches_per_epoch": batches}
 
 
 def _step_kind(work: Workload) -> str:
