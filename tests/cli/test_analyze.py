@@ -56,6 +56,8 @@ def test_json_is_one_document_a_line_in_the_documented_schema(trace: Path) -> No
         "copies",
         "phases",
         "process_groups",
+        "critical_path",
+        "what_if",
     }
 
 

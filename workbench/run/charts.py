@@ -156,6 +156,10 @@ def _traced_waits(rank: RankAnalysis) -> StaticFigure:
     )
 
 
+def _critical_path(_: Run, rank: RankAnalysis) -> StaticFigure:
+    return rank.replayed.chart()
+
+
 _DEVICE_CHARTS: dict[str, Callable[[RankAnalysis, int | None], StaticFigure]] = {
     "breakdown": _breakdown,
     "idle": _idle,
@@ -171,6 +175,7 @@ _CHARTS: dict[str, Callable[[Run, RankAnalysis], StaticFigure]] = {
     "input": _input,
     "communication": _communication,
     "copies": detail_charts.copies,
+    "critical_path": _critical_path,
 }
 _RUN_CHARTS: dict[str, Callable[[Run], StaticFigure]] = {
     "ranks": _ranks,

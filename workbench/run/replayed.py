@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from workbench.analysis.replay.replay import Replay
     from workbench.analysis.replay.scenario import Scenario
     from workbench.analysis.replay.single_thread import ThreadReplay
+    from workbench.pages.static import StaticFigure
     from workbench.run.rank import RankAnalysis
     from workbench.store.record import RunRecord
 
@@ -103,6 +104,51 @@ class Replayed:
         if self.steps is None:
             return None
         return what_if(self.steps, scenario, record_step_ns=self._rank.record_step_ns)
+
+    def chart(self) -> StaticFigure:
+        """The critical path as a lane, and the bounds as bars."""
+        from workbench.analysis.replay.path import PATH_KINDS
+        from workbench.figures.critical_path import Saving
+        from workbench.pages.replay import critical_path_chart
+
+        path = self.path
+        if path is None:
+            return critical_path_chart(
+                None, None, None, kinds=PATH_KINDS, by_kind={}, reason=f"{self.reason}."
+            )
+        return critical_path_chart(
+            path.start,
+            path.end,
+            path.kind,
+            kinds=PATH_KINDS,
+            by_kind=path.by_kind,
+            savings=[Saving(each.name, each.label, each.saving_ns) for each in self.outcomes or ()],
+            step=path.numbers[0],
+        )
+
+    def document(self) -> dict[str, Any]:
+        """The answers in microseconds, for ``workbench analyze --json``; null: cannot tell."""
+        path, outcomes = self.path, self.outcomes
+        return {
+            "critical_path": None
+            if path is None
+            else {
+                "step": path.numbers[0],
+                "step_us": path.length / 1000,
+                "parts_us": {kind: ns / 1000 for kind, ns in path.by_kind.items()},
+            },
+            "what_if": None
+            if outcomes is None
+            else [
+                {
+                    "scenario": each.name,
+                    "step_us_at_least": each.step_ns / 1000,
+                    "saving_us_at_most": each.saving_ns / 1000,
+                    "capped": each.capped,
+                }
+                for each in outcomes
+            ],
+        }
 
     @property
     def bounds(self) -> Mapping[str, float | None] | None:

@@ -35,6 +35,7 @@ FigureName = Literal[
     "waterfall",
     "steps",
     "step_parts",
+    "critical_path",
     "kernels",
     "families",
     "operators",

@@ -65,6 +65,8 @@ def not_measured(run: Run) -> dict[str, str]:
             "wb.profile, or open it with infer_steps=True (--infer-steps)"
         )
     reasons |= breadth_not_measured(run)
+    if all(rank.replayed.outcomes is None for rank in ranks):
+        reasons["critical_path"] = reasons["what_if"] = ranks[0].replayed.reason
     reasons |= loader_not_measured(run)
     if all(rank.input_wait is None for rank in ranks):
         reasons["input"] = "the trace holds no record of a data loader"
@@ -145,6 +147,7 @@ def _rank_document(rank: RankAnalysis, record: RunRecord | None) -> dict[str, An
         "communication": _communication(rank.communication),
         "memory": _memory(rank),
         **breadth(rank),
+        **rank.replayed.document(),
     }
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from workbench.pages import detail_tables
 from workbench.pages.frames import families_table, kernels_table, operators_table, steps_table
+from workbench.pages.replay import path_table, what_if_table
 from workbench.pages.table import Column, Table
 from workbench.run.view import MOST_RANKS, device_label, doubt, whose
 
@@ -20,7 +21,9 @@ def tables_of(run: Run) -> tuple[Table, ...]:
     tables = [*_step_tables(run)]
     if any(rank.device_time for rank in run.ranks):
         tables.append(_devices(run))
+    tables += [*_paths(run)]
     for frame, shown in (
+        (run.what_if, what_if_table),
         (run.outliers, detail_tables.outliers_table),
         (run.phases, detail_tables.phases_table),
         (run.kernels, kernels_table),
@@ -48,6 +51,13 @@ def _step_tables(run: Run) -> Iterator[Table]:
                 input_ns=None,
                 caption=f"{whose(run, rank)}step times under the profiler".capitalize(),
             )
+
+
+def _paths(run: Run) -> Iterator[Table]:
+    for rank in run.ranks[:MOST_RANKS]:
+        path = rank.replayed.path
+        if path is not None:
+            yield path_table(path.by_kind, step=path.numbers[0], whose=whose(run, rank))
 
 
 def _devices(run: Run) -> Table:

@@ -1,0 +1,62 @@
+"""The critical path of a step and what each change could save, as tables and as a chart."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workbench.figures.critical_path import Saving, critical_path
+from workbench.figures.palette import category
+from workbench.pages.charts import drawn_chart
+from workbench.pages.frames import LIMIT, from_frame
+from workbench.pages.static import StaticFigure
+from workbench.pages.table import Column, Kind, Table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_WHAT_IF: tuple[tuple[str, str, Kind], ...] = (
+    ("what_if", "what if", "name"),
+    ("step_ns_at_least", "a step takes at least", "time"),
+    ("saving_ns_at_most", "it saves at most", "time"),
+    ("capped", "capped by the step without the profiler", "flag"),
+)
+_DRAWN = "A lane of what decides the step at each moment; below, a bar for each possible saving."
+
+
+def what_if_table(frame: "pd.DataFrame", *, limit: int = LIMIT) -> Table:
+    """What a step would take at least, and save at most, under the profiler; the largest first."""
+    ranked = frame.sort_values("saving_ns_at_most", ascending=False, kind="stable")
+    return from_frame("What a step could save at most", ranked, _WHAT_IF, limit)
+
+
+def path_table(by_kind: Mapping[str, int], *, step: int, whose: str = "") -> Table:
+    """The critical path of a step by what it is made of; sums to the step exactly."""
+    length = sum(by_kind.values())
+    rows = tuple(
+        (category(name).label, ns, ns / length if length else None) for name, ns in by_kind.items()
+    )
+    columns = (
+        Column(name="on the critical path"),
+        Column(name="time", kind="time"),
+        Column(name="share of the step", kind="share"),
+    )
+    return Table(caption=f"{whose}critical path of step {step}", columns=columns, rows=rows)
+
+
+def critical_path_chart(
+    start: NDArray[np.int64] | None,
+    end: NDArray[np.int64] | None,
+    kind: NDArray[np.integer[Any]] | None,
+    *,
+    kinds: Sequence[str],
+    by_kind: Mapping[str, int],
+    savings: Sequence[Saving] = (),
+    step: int = 0,
+    **rest: Any,
+) -> StaticFigure:
+    """What decides a step at each moment, and what each change saves at most."""
+    figure = critical_path(start, end, kind, kinds=kinds, savings=savings, step=step, **rest)
+    table = path_table(by_kind, step=step) if by_kind else None
+    return drawn_chart(figure, table, _DRAWN)
