@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 if TYPE_CHECKING:
     from workbench.analysis.compilations import Compilations
     from workbench.analysis.gradient_syncs import GradientSyncs
+    from workbench.analysis.loader_evidence import EpochStart, LoaderStages
     from workbench.analysis.matmul_shapes import MatmulShapes
     from workbench.analysis.optimizer_launches import OptimizerLaunches
     from workbench.analysis.repeated_casts import RepeatedCasts
@@ -181,6 +182,20 @@ class Facts:
     matmuls: MatmulShapes | None = None
     casts: RepeatedCasts | None = None
     gradient_syncs: GradientSyncs | None = None
+    replay_step_ns: tuple[int, ...] | None = None
+    """Steps without the profiler on batches at hand, the loader at rest."""
+    loader_alone_batch_ns: float | None = None
+    """Time per batch of the loader while nobody steps."""
+    stalls_ns: Mapping[str, int | None] | None = None
+    """The exposed wait for input by what it waited for; the parts sum to it."""
+    loader_stages: LoaderStages | None = None
+    epoch_starts: tuple[EpochStart, ...] = ()
+    loader_system: Mapping[str, Any] | None = None
+    """Processes and machine meanwhile: see ``analysis.loader_evidence.loader_system``."""
+    input_checks: Mapping[str, Any] | None = None
+    """What the first batches told: shared memory that they need, and whether they repeat."""
+    warnings: tuple[str, ...] = ()
+    """Distinct warnings that the user's code raised during the run."""
 
     def voids(self, what: str) -> bool:
         """Whether a violation makes the named numbers void."""

@@ -9,11 +9,21 @@ from workbench.run.rank import RankAnalysis
 from workbench.store.record import RunRecord, Timings
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from workbench.analysis.sync_calls import SyncCalls
 
 
-def gather(rank: RankAnalysis, record: RunRecord | None) -> Facts:
-    """The facts of one rank; the trace's part only where its own checks allow it."""
+def gather(
+    rank: RankAnalysis, record: RunRecord | None, loader: Mapping[str, Any] | None = None
+) -> Facts:
+    """The facts of one rank; the trace's part only where its own checks allow it.
+
+    Args:
+        rank: Whose.
+        record: What was measured beside the trace.
+        loader: What is known of its loader's inside, from :func:`run.loader_facts.loader_facts`.
+    """
     steps = rank.steps
     wait = rank.input_wait
     return Facts(
@@ -33,6 +43,7 @@ def gather(rank: RankAnalysis, record: RunRecord | None) -> Facts:
         violations=rank.trust.violations,
         **_of_the_trace(rank),
         **_recorded(record),
+        **(loader or {}),
     )
 
 
@@ -206,7 +217,12 @@ def _recorded(record: RunRecord | None) -> dict[str, Any]:
         "garbage_collection": record.garbage_collection,
         "compilation": record.compilation,
         "overhead_ratio": record.overhead_ratio,
+        "input_checks": record.input_checks,
+        "warnings": tuple(record.warnings),
     }
+    alone = (record.loader_alone or {}).get("batches_per_s")
+    if alone:
+        found["loader_alone_batch_ns"] = 1e9 / alone
     if record.timings is not None:
         found |= _timed(record.timings)
     return found
@@ -221,6 +237,7 @@ def _timed(timings: Timings) -> dict[str, Any]:
         "input_ns": tuple(timings.input_ns[timings.warmup :]) or None,
         "block_medians_ns": tuple(_median(block) for block in blocks),
         "noise_floor": noise_floor(blocks),
+        "replay_step_ns": tuple(timings.replay_ns or ()) or None,
     }
 
 

@@ -86,11 +86,13 @@ class Run:
         What several ranks show is one finding, the worst rank's, with all of them in its evidence.
         """
         from workbench.run.facts import gather
+        from workbench.run.loader_facts import loader_facts
 
         found: list[tuple[str, tuple[Finding, ...]]] = []
         for rank in self.ranks:
             label = rank.source if rank.rank is None else f"rank {rank.rank}"
-            found.append((label, diagnose(gather(rank, self.record))))
+            loader = loader_facts(self) if rank is self._first else None
+            found.append((label, diagnose(gather(rank, self.record, loader))))
             if self.job is not None:
                 self.job.rest(rank)
         return Findings(sorted(merge_ranks(found), key=weight))
