@@ -37,6 +37,8 @@ class LoaderStages:
     serialize_ns: int | None
     unpickle_ns: int | None
     pin_ns: int | None
+    samples_per_call: float | None
+    """More than one where the data set gives whole batches (``__getitems__``)."""
     batch_bytes: float | None
     """Of the median batch."""
     sent_bytes: float | None
@@ -98,6 +100,7 @@ def loader_stages(batches: pd.DataFrame) -> LoaderStages | None:
         serialize_ns=_scaled(seen, "serialize_ns"),
         unpickle_ns=_scaled(seen, "unpickle_ns"),
         pin_ns=_scaled(seen, "pin_ns"),
+        samples_per_call=_samples_per_call(seen),
         batch_bytes=_median(seen, "batch_bytes"),
         sent_bytes=_median(seen, "sent_bytes"),
     )
@@ -190,6 +193,14 @@ def _active_threads(seen: pd.DataFrame) -> float | None:
         return None
     others = (_sum(apart, "fetch_process_cpu_ns") or 0) - (_sum(apart, "fetch_cpu_ns") or 0)
     return 1.0 + max(others, 0) / wall
+
+
+def _samples_per_call(seen: pd.DataFrame) -> float | None:
+    """Of the calls that were looked at."""
+    if "items" not in seen:
+        return None
+    counts = [item["samples"] for items in seen["items"] for item in items or ()]
+    return sum(counts) / len(counts) if counts else None
 
 
 def _sum(rows: pd.DataFrame, name: str) -> int | None:

@@ -130,7 +130,7 @@ def _measure(work: "Workload", order: _Order, bar: Progress) -> tuple[Window, Me
         )
         ceilings = Ceilings(loop=loop, device=training.device, loader=training.effective)
         window = _record(bench, ceilings, order, measured, began)
-        measured.input_checks = checks.to_json()
+        measured.input_checks = checks.to_json(batches_in_epoch=loop.epoch_length)
         measured.effective = dict(training.effective)
         measured.samples_per_step = training.samples_per_step
         measured.notes[:0] = training.notes

@@ -23,8 +23,9 @@ class Loop:
         self.progress = progress
         self.epoch_length: int | None = None
         """Batches in the first epoch that came to its end."""
-        self.look: Callable[[Any], bool] | None = None
-        """Is shown each batch before its step, outside the wait for it, until it says no more."""
+        self.look: Callable[[Any, int], bool] | None = None
+        """Is shown each batch and the number of its epoch, outside the wait for it, until it says
+        no more."""
         self._training = training
         self._batches = training.batches()
         self._batches.probe = probe
@@ -44,7 +45,7 @@ class Loop:
         batch = self._next()
         ended = time.monotonic_ns()
         self._probe.waited(began, ended)
-        if self.look is not None and not self.look(batch):
+        if self.look is not None and not self.look(batch, self.epochs):
             self.look = None
         held = [batch]
         del batch  # a traceback of a failing step must not keep it
