@@ -163,6 +163,7 @@ class ArgumentColumns:
         if len(launched) < len(rows):
             found = [found[i] for i in launched.tolist()]
         columns = self.launch
+        places = len(self.launch_row) + np.arange(len(launched))
         self.launch_row.extend(rows[launched])
         columns["grid"].extend(grids[launched])
         blocks = self.codes["extent"].of([a.block for a in found])
@@ -173,9 +174,9 @@ class ArgumentColumns:
         columns["blocks_per_sm"].extend(packed([a.blocks_per_sm for a in found], "d"))
         columns["warps_per_sm"].extend(packed([a.warps_per_sm for a in found], "d"))
         queued = integers([a.queued for a in found])
-        columns["queued"].extend(np.where(queued > 0, queued, -1))
-        columns["graph"].extend(integers([a.graph for a in found]))
-        columns["graph_node"].extend(integers([a.graph_node for a in found]))
+        _put_told(columns["queued"], places, np.where(queued > 0, queued, -1))
+        _put_told(columns["graph"], places, integers([a.graph for a in found]))
+        _put_told(columns["graph_node"], places, integers([a.graph_node for a in found]))
 
     def _add_copies(self, found: list[Any], rows: NDArray[np.int64]) -> None:
         bandwidth = np.array([a.bandwidth for a in found], np.float64)
@@ -212,11 +213,15 @@ class ArgumentColumns:
 
     def _put(self, name: str, rows: NDArray[np.int64], values: list[Any]) -> None:
         column = self.numbers[name]
-        found = integers(values, column.dtype)
-        if (found != -1).any():
-            column.put(rows, found)
+        _put_told(column, rows, integers(values, column.dtype))
 
     def _put_text(self, name: str, rows: NDArray[np.int64], raws: list[Raw]) -> None:
         codes = self.codes[name].of(raws)
         if codes is not None:
             self.texts[name].put(rows, codes)
+
+
+def _put_told(column: Column, rows: NDArray[np.int64], values: NDArray[np.int64]) -> None:
+    """Values that are all *not recorded* need no memory."""
+    if (values != -1).any():
+        column.put(rows, values)

@@ -44,12 +44,13 @@ def assemble(source: str, gathered: Gatherer, header: Mapping[str, Any], notes: 
     unmatched = join_marks(gathered.marks, dur, notes)
     kind = kinds(gathered, lanes)
     keep = keep_possible(ts, dur, unmatched, kind, notes)
-    order = _order(ts, dur, keep)
-    first = int(ts[order[0]]) if len(order) else _first_of(gathered)
+    order, ts = _order(ts, dur, keep)
+    first = int(ts[0]) if len(order) else _first_of(gathered)
+    ts -= first
     base = heads.base_time(header)
     position = np.full(rows, -1, np.int32)
     position[order] = np.arange(len(order), dtype=np.int32)
-    sorted_columns = {"ts": ts[order] - first, "dur": dur[order], "kind": kind[order]}
+    sorted_columns = {"ts": ts, "dur": dur[order], "kind": kind[order]}
     del ts, dur, kind, keep
     events = _events(gathered, sorted_columns, order)
     del order
@@ -94,29 +95,34 @@ def _events(
     for name in ("name", "category", "lane"):
         columns[name] = gathered.durations[name].take()[order]
     for name, column in (arguments.numbers | arguments.texts | {"stack": arguments.stack}).items():
-        values = column.take(rows)
-        constant = values.strides == (0,)
-        columns[name] = np.broadcast_to(values[:1], len(order)) if constant else values[order]
+        columns[name] = _chosen(column.take(rows), order)
     return Events(**columns)
+
+
+def _chosen(values: NDArray[Any], rows: NDArray[np.int64]) -> NDArray[Any]:
+    """Some values of a column; a constant one still takes no memory."""
+    constant = values.strides == (0,) and len(values) > 0
+    return np.broadcast_to(values[:1], len(rows)) if constant else values[rows]
 
 
 def _order(
     ts: NDArray[np.int64], dur: NDArray[np.int64], keep: NDArray[np.bool_] | None
-) -> NDArray[np.int64]:
-    """Rows in time order, longer first on ties, file order after that."""
-    rows = np.arange(len(ts)) if keep is None else np.flatnonzero(keep)
-    start = ts if keep is None else ts[rows]
-    order = np.argsort(start, kind="stable")
-    start = start[order]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Rows in time order, longer first on ties, file order after that; and their starts."""
+    if keep is None:
+        rows = np.argsort(ts, kind="stable")
+    else:
+        rows = np.flatnonzero(keep)
+        rows = rows[np.argsort(ts[rows], kind="stable")]
+    start = ts[rows]
     tied = np.flatnonzero(start[1:] == start[:-1])
-    rows = rows[order]
     if len(tied):
         is_tied = np.zeros(len(rows), bool)
         is_tied[tied] = is_tied[tied + 1] = True
         members = np.flatnonzero(is_tied)
         among = rows[members]
-        rows[members] = among[np.lexsort((-dur[among], ts[among]))]
-    return rows
+        rows[members] = among[np.lexsort((-dur[among], start[members]))]
+    return rows, start
 
 
 def _first_of(gathered: Gatherer) -> int:
@@ -136,12 +142,13 @@ def _at(columns: Mapping[str, Any], first: int) -> dict[str, NDArray[Any]]:
     valid = taken["ts"] != INVALID
     if not valid.all():
         taken = {name: values[valid] for name, values in taken.items()}
-    return taken | {"ts": taken["ts"] - first}
+    taken["ts"] = taken["ts"] - first
+    return taken
 
 
 def _in_order(columns: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
     order = np.argsort(columns["ts"], kind="stable")
-    return {name: values[order] for name, values in columns.items()}
+    return {name: columns.pop(name)[order] for name in tuple(columns)}
 
 
 def _lanes(gathered: Gatherer) -> tuple[Lane, ...]:
@@ -167,7 +174,8 @@ def _launches(gathered: Gatherer, position: NDArray[np.int32]) -> LaunchConfigur
     kept = rows >= 0
     order = np.flatnonzero(kept)[np.argsort(rows[kept], kind="stable")]
     extents = _extents(arguments.codes["extent"].texts())
-    columns = {name: column.take()[order] for name, column in arguments.launch.items()}
+    count = len(rows)
+    columns = {n: _chosen(column.take(count), order) for n, column in arguments.launch.items()}
     for name in ("grid", "block"):
         columns[name] = extents[columns[name]]
     return LaunchConfigurations(row=rows[order].astype(np.int64), **columns)
