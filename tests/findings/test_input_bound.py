@@ -1,5 +1,7 @@
 """WB101 fires on a step that waits for data, and stays silent where waiting costs nothing."""
 
+from typing import Any
+
 import pytest
 
 from workbench.findings.finding import DeviceFacts, Facts, Finding
@@ -9,7 +11,7 @@ from workbench.trace.table import Violation
 MS = 1_000_000
 
 
-def measured(step_ms: float, wait_ms: float, *, steps: int = 20, **rest: object) -> Facts:
+def measured(step_ms: float, wait_ms: float, *, steps: int = 20, **rest: Any) -> Facts:
     """A CPU run of equal steps, each with the same wait."""
     return Facts(
         step_ns=(int(step_ms * MS),) * steps, input_ns=(int(wait_ms * MS),) * steps, **rest
@@ -164,3 +166,54 @@ def test_a_step_time_of_the_profiler_is_called_one() -> None:
     traced = Facts(trace_steps=10, devices=(device(window_ms=1000, busy_ms=500, input_ms=400),))
     assert "100 ms under the profiler" in fired(traced).title
     assert "profiler" not in fired(measured(100, 60)).title
+
+
+def test_steps_on_batches_at_hand_bound_the_gain_better_than_the_wait() -> None:
+    """Steps of 100 ms wait 60; with the loader at rest they take 30: workers took time as well."""
+    finding = fired(measured(100, 60, replay_step_ns=(30 * MS,) * 6, effective={"workers": 2}))
+    assert finding.saving_ns_per_step_at_most == 70 * MS
+    assert finding.evidence["replayed_step_us"] == 30_000
+
+
+def test_a_loader_inside_the_loop_saves_its_wait_and_no_more() -> None:
+    finding = fired(measured(100, 60, replay_step_ns=(30 * MS,) * 6, effective={"workers": 0}))
+    assert finding.saving_ns_per_step_at_most == 60 * MS
+
+
+def test_a_wait_that_costs_nothing_when_it_is_gone_is_silent() -> None:
+    """D07: the wait for data went from 80 ms to none, and the step stayed."""
+    assert input_bound(measured(100, 60, replay_step_ns=(99 * MS,) * 6)) is None
+
+
+def test_replayed_steps_that_scatter_leave_the_bound_as_wide_as_they_do() -> None:
+    """Steps of 100 ms; replayed 60, 100, 140: on average the same, and nobody can say so."""
+    replayed = tuple(ms * MS for ms in (60, 100, 140))
+    finding = fired(measured(100, 30, replay_step_ns=replayed, effective={"workers": 2}))
+    assert finding.evidence["saving_low_us"] == 0
+    # Student's t for two degrees of freedom is 4.303.
+    margin = 4.303 * 40 / 3**0.5 * MS
+    assert finding.saving_ns_per_step_at_most == pytest.approx(margin, rel=1e-3)
+
+
+def test_the_rate_that_is_needed_is_said_before_the_remedy() -> None:
+    """D04: the device takes a batch every 130 ms, 8 workers bring one every 300."""
+    facts = measured(
+        300,
+        170,
+        replay_step_ns=(130 * MS,) * 6,
+        loader_alone_batch_ns=300.0 * MS,
+        effective={"workers": 8},
+        environment={"usable_cpus": 8},
+    )
+    finding = fired(facts)
+    assert finding.advice.startswith("The loader must become 2.31 times as fast.")
+    assert finding.evidence["needed_loader_speedup"] == pytest.approx(300 / 130)
+
+
+def test_where_the_trace_cannot_tell_steps_on_batches_at_hand_can() -> None:
+    violation = Violation(code="clock", message="clocks differ by 3 ms", voids=("causes", "queue"))
+    facts = measured(100, 60, violations=(violation,), replay_step_ns=(40 * MS,) * 6)
+    finding = fired(facts)
+    assert finding.verdict == "yes"
+    assert finding.evidence["source"] == "steps on batches at hand"
+    assert finding.share_of_window == pytest.approx(0.6)

@@ -6,65 +6,74 @@ but a faster loader.
 What to do: load in worker processes, make decoding and transforms cheaper, or cache; where a
 sample costs only microseconds, fetch whole batches with one index call instead of adding workers.
 When it is wrong: on a device, waiting that the device's queue hides costs nothing, so only the
-exposed part counts; where the trace cannot show it, the verdict is "cannot tell".
+exposed part counts; where neither the trace nor steps on batches at hand can show it, the verdict
+is "cannot tell". A loader that is free of cost is what bounds the gain, and no loader is.
 """
 
-from dataclasses import dataclass
 from typing import Any
 
-from workbench.findings.finding import Facts, Finding, Severity
-from workbench.units import share_text, time_text
+from workbench.findings.finding import Facts, Finding
+from workbench.findings.input_wait import (
+    LEAST_STEPS_WARNING,
+    NOTE_SHARE,
+    Freed,
+    Wait,
+    bound,
+    costs_nothing,
+    freed,
+    measured_wait,
+    samples_per_step,
+)
+from workbench.findings.loader_advice import UNSEEN, advice, needed_rate
+from workbench.units import share_text, significant, time_text
 
 CODE = "WB101"
 
-NOTE_SHARE = 0.05
-"""The TensorBoard plugin's recommendation fires above it."""
-WARNING_SHARE = 0.10
-CRITICAL_SHARE = 0.20
-"""Both as TraceML documents them."""
-LEAST_STEPS_WARNING = 2
-LEAST_STEPS_CRITICAL = 20
-CHEAP_SAMPLE_NS = 100_000
-"""Below it a worker's transfer costs more than the fetch it saves: rows of an in-memory table at
-tens of microseconds each became 3 to 4 times slower with one worker (pytorch/pytorch #10260)."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Wait:
-    """How long a step waits for data, and how we know."""
-
-    per_step_ns: float
-    step_ns: float
-    steps: int
-    source: str
-    profiled: bool
-    """Whether ``step_ns`` was taken under the profiler, and so is no real step time."""
-    device: int | None = None
-    most_ns: float | None = None
-    """What the step of record leaves beside the device's work."""
-
-    @property
-    def share(self) -> float:
-        return min(1.0, self.per_step_ns / self.step_ns) if self.step_ns > 0 else 0.0
+LEAST_BATCHES = 2
+"""Where no steps are marked; a single wait may be the loader's start."""
 
 
 def input_bound(facts: Facts) -> Finding | None:
     """Fires when exposed waiting for data takes more than 5 % of a step."""
-    if not _causes_hold(facts):
-        return _cannot_tell(facts)
-    wait = _measured_wait(facts)
-    if wait is None or wait.share <= NOTE_SHARE or wait.steps < LEAST_STEPS_WARNING:
+    if facts.voids("causes"):
+        return _replayed(facts) or _cannot_tell(facts)
+    wait = measured_wait(facts)
+    if wait is None or wait.steps < LEAST_STEPS_WARNING:
+        return _of_the_recording(facts)
+    if wait.share <= NOTE_SHARE or costs_nothing(facts, wait):
         return None
-    saving = min(_bound(facts, wait), wait.step_ns)
+    return _finding(facts, wait)
+
+
+def _replayed(facts: Facts) -> Finding | None:
+    """Where the trace cannot show what the device idled for, steps on batches at hand can."""
+    found = freed(facts)
+    if found is None or not facts.step_ns or found.low_ns <= NOTE_SHARE * found.step_ns:
+        return None
+    wait = Wait(
+        per_step_ns=found.saving_ns,
+        step_ns=found.step_ns,
+        steps=len(facts.step_ns),
+        source="steps on batches at hand",
+        profiled=False,
+    )
+    return None if wait.steps < LEAST_STEPS_WARNING else _finding(facts, wait)
+
+
+def _finding(facts: Facts, wait: Wait) -> Finding:
+    saving = bound(facts, wait)
     rest = wait.step_ns - saving
-    advice, setting = _advice(facts, wait)
+    told, setting = advice(facts, wait)
+    rate = needed_rate(facts)
+    if rate is not None and rate > 1:
+        told = f"The loader must become {significant(rate)} times as fast. {told}"
     return Finding(
         code=CODE,
         title=f"Input-bound: {share_text(wait.share)} of each step is waiting for data "
         f"(on average {time_text(wait.per_step_ns)} of {time_text(wait.step_ns)}"
         + (" under the profiler)." if wait.profiled else ")."),
         verdict="yes",
-        severity=_severity(wait),
+        severity=wait.severity,
         evidence={
             "wait_us_per_step": wait.per_step_ns / 1000,
             "step_us": wait.step_ns / 1000,
@@ -72,8 +81,9 @@ def input_bound(facts: Facts) -> Finding | None:
             "source": wait.source,
             "workers": facts.effective.get("workers"),
             "wait_us_per_sample": _per_sample_us(facts, wait),
+            **_ceilings(facts, freed(facts)),
         },
-        advice=advice,
+        advice=told,
         share_of_window=wait.share,
         saving_ns_per_step_at_most=saving,
         speedup_at_most=wait.step_ns / rest if rest > 0 else None,
@@ -83,117 +93,62 @@ def input_bound(facts: Facts) -> Finding | None:
     )
 
 
-def _causes_hold(facts: Facts) -> bool:
-    return not any("causes" in v.voids for v in facts.violations)
+def _ceilings(facts: Facts, found: Freed | None) -> dict[str, Any]:
+    """What was measured with the loader free, and of the loader alone."""
+    alone = facts.loader_alone_batch_ns
+    measured: dict[str, Any] = {}
+    if found is not None:
+        measured = {
+            "replayed_step_us": found.replay_ns / 1000,
+            "saving_low_us": found.low_ns / 1000,
+            "saving_high_us": found.high_ns / 1000,
+        }
+    if alone is not None:
+        measured["loader_alone_batch_us"] = alone / 1000
+    if (rate := needed_rate(facts)) is not None:
+        measured["needed_loader_speedup"] = rate
+    return measured
 
 
-def _measured_wait(facts: Facts) -> _Wait | None:
+def _of_the_recording(facts: Facts) -> Finding | None:
+    """A note about a trace of one step, or without any; a step of record alone is no loop."""
+    if facts.step_ns or (facts.trace_input_batches or 0) < LEAST_BATCHES - bool(facts.trace_steps):
+        return None
     if facts.devices:
-        return _device_wait(facts)
-    if facts.step_ns and facts.input_ns and sum(facts.step_ns) > 0:
-        count = len(facts.step_ns)
-        return _Wait(
-            per_step_ns=sum(facts.input_ns) / count,
-            step_ns=sum(facts.step_ns) / count,
-            steps=count,
-            source="measured without the profiler",
-            profiled=False,
-        )
-    if facts.host_breakdown_ns is None or not facts.trace_steps or not facts.trace_window_ns:
+        worst = max(facts.devices, key=lambda d: d.idle_by_cause.get("input") or 0)
+        device, waited = worst.index, worst.idle_by_cause.get("input") or 0
+        window = worst.window_ns
+    elif facts.host_breakdown_ns is None or not facts.trace_window_ns:
         return None
-    waited = facts.host_breakdown_ns.get("input")
-    if facts.trace_input_wait_ns is None or waited is None:
-        return None
-    return _Wait(
-        per_step_ns=waited / facts.trace_steps,
-        step_ns=facts.trace_window_ns / facts.trace_steps,
-        steps=facts.trace_steps,
-        source="trace",
-        profiled=True,
-    )
-
-
-def _device_wait(facts: Facts) -> _Wait | None:
-    """The worst device's exposed wait; capped by what the step of record leaves beside its work."""
-    worst = max(facts.devices, key=lambda d: d.idle_by_cause.get("input") or 0)
-    exposed = worst.idle_by_cause.get("input")
-    if exposed is None or not facts.trace_steps or worst.window_ns <= 0:
-        return None
-    if facts.trace_step_ns and worst.steady_input_ns is not None:
-        steps, exposed = len(facts.trace_step_ns), worst.steady_input_ns
-        step = sum(facts.trace_step_ns) / steps
     else:
-        steps, step = facts.trace_steps, worst.window_ns / facts.trace_steps
-    per_step = exposed / steps
-    most = None
-    if facts.step_ns:
-        record = sum(facts.step_ns) / len(facts.step_ns)
-        most = max(0.0, record - worst.busy_ns / facts.trace_steps)
-        per_step, step = min(per_step, most), record
-    return _Wait(
-        per_step_ns=per_step,
-        step_ns=step,
-        steps=steps,
-        source="trace",
-        profiled=not facts.step_ns,
-        device=worst.index,
-        most_ns=most,
+        device, waited = None, facts.host_breakdown_ns.get("input") or 0
+        window = facts.trace_window_ns
+    share = min(1.0, waited / window) if window > 0 else 0.0
+    if share <= NOTE_SHARE:
+        return None
+    whole = "the one step" if facts.trace_steps else "the recording"
+    return Finding(
+        code=CODE,
+        title=f"Waiting for data takes {share_text(share)} of {whole} ({time_text(waited)} "
+        "under the profiler).",
+        verdict="yes",
+        severity="info",
+        evidence={
+            "wait_us": waited / 1000,
+            "batches": facts.trace_input_batches,
+            "steps": facts.trace_steps or 0,
+            "source": "trace",
+        },
+        advice=UNSEEN,
+        share_of_window=share,
+        rank=facts.rank,
+        device=device,
     )
 
 
-def _bound(facts: Facts, wait: _Wait) -> float:
-    """The replayed bound where a device was replayed; never more than the step of record allows."""
-    bound = None if facts.bounds_ns is None else facts.bounds_ns.get("input")
-    if bound is None or wait.device is None:
-        return wait.per_step_ns
-    return bound if wait.profiled else min(bound, wait.most_ns or bound)
-
-
-def _severity(wait: _Wait) -> Severity:
-    if wait.share >= CRITICAL_SHARE and wait.steps >= LEAST_STEPS_CRITICAL:
-        return "critical"
-    return "warning" if wait.share >= WARNING_SHARE else "info"
-
-
-def _per_sample_us(facts: Facts, wait: _Wait) -> float | None:
-    samples = facts.effective.get("samples_per_step")
+def _per_sample_us(facts: Facts, wait: Wait) -> float | None:
+    samples = samples_per_step(facts)
     return wait.per_step_ns / samples / 1000 if samples else None
-
-
-def _advice(facts: Facts, wait: _Wait) -> tuple[str, dict[str, Any] | None]:
-    """What to try, and the setting that does it where a switch can act."""
-    workers = facts.effective.get("workers")
-    usable = facts.environment.get("usable_cpus")
-    per_sample = _per_sample_us(facts, wait)
-    if workers is None:
-        return (
-            "Load batches ahead of time: a DataLoader with worker processes, cheaper decoding "
-            "or a cache. What inside the loader is slow cannot be seen from here.",
-            None,
-        )
-    if per_sample is not None and per_sample * 1000 < CHEAP_SAMPLE_NS and workers == 0:
-        return (
-            "Each sample costs only microseconds: fetch whole batches with one index call "
-            "(give the dataset a __getitems__ method). More workers would likely be slower.",
-            None,
-        )
-    if workers == 0:
-        wanted = max(1, min(4, usable)) if isinstance(usable, int) else 2
-        return (
-            f"Load in worker processes: try workers={wanted} and measure again.",
-            {"workers": wanted},
-        )
-    if isinstance(usable, int) and workers < usable:
-        return (
-            f"The loader's {workers} workers cannot keep up: try workers={usable}, "
-            "or make decoding and transforms cheaper.",
-            {"workers": usable},
-        )
-    return (
-        f"All usable processors already load data ({workers} workers): make decoding and "
-        "transforms cheaper, cache decoded samples, or move transforms to the device.",
-        None,
-    )
 
 
 def _cannot_tell(facts: Facts) -> Finding | None:

@@ -1,0 +1,241 @@
+"""How long a step waits for its data, what it waits for, and what a free loader would save.
+
+Shared by the rules about loading. The saving is measured where steps were replayed on batches at
+hand; otherwise it is bounded by what the trace's replay, or the wait itself, leaves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from workbench.findings.finding import Facts, Severity
+
+NOTE_SHARE = 0.05
+"""The TensorBoard plugin's recommendation fires above it."""
+WARNING_SHARE = 0.10
+CRITICAL_SHARE = 0.20
+"""Both as TraceML documents them."""
+LEAST_STEPS_WARNING = 2
+LEAST_STEPS_CRITICAL = 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wait:
+    """How long a step waits for data, and how we know."""
+
+    per_step_ns: float
+    step_ns: float
+    steps: int
+    source: str
+    profiled: bool
+    """Whether ``step_ns`` was taken under the profiler, and so is no real step time."""
+    device: int | None = None
+    most_ns: float | None = None
+    """What the step of record leaves beside the device's work."""
+
+    @property
+    def share(self) -> float:
+        """Of the step."""
+        return min(1.0, self.per_step_ns / self.step_ns) if self.step_ns > 0 else 0.0
+
+    @property
+    def severity(self) -> Severity:
+        """By the share; of few steps nothing is critical."""
+        return severity(self.share, self.steps)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Freed:
+    """What a step saves if its loader is free: measured, with a 95 % interval."""
+
+    step_ns: float
+    """Mean step of record."""
+    replay_ns: float
+    """Median step on batches at hand."""
+    saving_ns: float
+    low_ns: float
+    high_ns: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stalled:
+    """A wait that matters, and the shares of it that each cause has."""
+
+    wait: Wait
+    bound_ns: float
+    """What a step saves at most without any of it."""
+    parts: Mapping[str, float]
+    """Causes that could be told, by share; what is missing was not measured."""
+    split: bool
+    """Whether the wait itself was divided; otherwise these are shares of the fetch."""
+
+    def share(self, *names: str) -> float:
+        """Of the wait, so much is due to these."""
+        return min(1.0, sum(self.parts.get(name, 0.0) for name in names))
+
+    def saving_ns(self, *names: str) -> float:
+        """What a step saves at most without these."""
+        return self.bound_ns * self.share(*names)
+
+    def speedup(self, *names: str) -> float | None:
+        """How many times as fast a step is at most without these."""
+        rest = self.wait.step_ns - self.saving_ns(*names)
+        return self.wait.step_ns / rest if rest > 0 else None
+
+
+def severity(share: float, steps: int) -> Severity:
+    """Of a share of the step."""
+    if share >= CRITICAL_SHARE and steps >= LEAST_STEPS_CRITICAL:
+        return "critical"
+    return "warning" if share >= WARNING_SHARE else "info"
+
+
+def stalled(facts: Facts) -> Stalled | None:
+    """The wait by cause; ``None`` where it is small, unknown, or measured to cost nothing."""
+    wait = None if facts.voids("causes") else measured_wait(facts)
+    if wait is None or wait.share <= NOTE_SHARE or wait.steps < LEAST_STEPS_WARNING:
+        return None
+    if costs_nothing(facts, wait):
+        return None
+    parts = _split(facts.stalls_ns)
+    return Stalled(
+        wait=wait,
+        bound_ns=bound(facts, wait),
+        parts=_fetched(facts) if parts is None else parts,
+        split=parts is not None,
+    )
+
+
+def measured_wait(facts: Facts) -> Wait | None:
+    """The exposed wait of a device, else the wait of record, else that of the trace."""
+    if facts.devices:
+        return _device_wait(facts)
+    if facts.step_ns and facts.input_ns and sum(facts.step_ns) > 0:
+        count = len(facts.step_ns)
+        return Wait(
+            per_step_ns=sum(facts.input_ns) / count,
+            step_ns=sum(facts.step_ns) / count,
+            steps=count,
+            source="measured without the profiler",
+            profiled=False,
+        )
+    if facts.host_breakdown_ns is None or not facts.trace_steps or not facts.trace_window_ns:
+        return None
+    waited = facts.host_breakdown_ns.get("input")
+    if facts.trace_input_wait_ns is None or waited is None:
+        return None
+    return Wait(
+        per_step_ns=waited / facts.trace_steps,
+        step_ns=facts.trace_window_ns / facts.trace_steps,
+        steps=facts.trace_steps,
+        source="trace",
+        profiled=True,
+    )
+
+
+def _device_wait(facts: Facts) -> Wait | None:
+    """The worst device's exposed wait; capped by what the step of record leaves beside its work."""
+    worst = max(facts.devices, key=lambda d: d.idle_by_cause.get("input") or 0)
+    exposed = worst.idle_by_cause.get("input")
+    if exposed is None or not facts.trace_steps or worst.window_ns <= 0:
+        return None
+    if facts.trace_step_ns and worst.steady_input_ns is not None:
+        steps, exposed = len(facts.trace_step_ns), worst.steady_input_ns
+        step = sum(facts.trace_step_ns) / steps
+    else:
+        steps, step = facts.trace_steps, worst.window_ns / facts.trace_steps
+    per_step = exposed / steps
+    most = None
+    if facts.step_ns:
+        record = sum(facts.step_ns) / len(facts.step_ns)
+        most = max(0.0, record - worst.busy_ns / facts.trace_steps)
+        per_step, step = min(per_step, most), record
+    return Wait(
+        per_step_ns=per_step,
+        step_ns=step,
+        steps=steps,
+        source="trace",
+        profiled=not facts.step_ns,
+        device=worst.index,
+        most_ns=most,
+    )
+
+
+def freed(facts: Facts) -> Freed | None:
+    """The measured saving of a free loader; ``None`` where no step was replayed.
+
+    The interval is Welch's over the steps of both, widened by what the same steps differ by
+    between two blocks. A loader in the training process itself saves its wait and no more.
+    """
+    if not facts.step_ns or not facts.replay_step_ns:
+        return None
+    import numpy as np
+
+    from workbench.statistics.spread import compare_rows
+
+    steps, replayed = (np.asarray([x], np.float64) for x in (facts.step_ns, facts.replay_step_ns))
+    step, replay = float(steps.mean()), float(np.median(replayed))
+    margin = float(np.nan_to_num(compare_rows(replayed, steps).margin[0]))
+    margin = float(np.hypot(margin, (facts.noise_floor or 0.0) * step))
+    saving = max(0.0, step - replay)
+    high = min(step, max(0.0, step - replay + margin))
+    if facts.effective.get("workers") == 0 and facts.input_ns:
+        high = min(high, sum(facts.input_ns) / len(facts.input_ns))
+    return Freed(
+        step_ns=step,
+        replay_ns=replay,
+        saving_ns=min(saving, high),
+        low_ns=min(max(0.0, step - replay - margin), high),
+        high_ns=high,
+    )
+
+
+def costs_nothing(facts: Facts, wait: Wait) -> bool:
+    """Whether steps on batches at hand were measured to take as long."""
+    found = freed(facts)
+    return found is not None and found.high_ns <= NOTE_SHARE * wait.step_ns
+
+
+def bound(facts: Facts, wait: Wait) -> float:
+    """What a step saves at most without the wait: measured, else replayed, else the wait."""
+    found = freed(facts)
+    if found is not None:
+        return min(found.high_ns, wait.step_ns)
+    replayed = None if facts.bounds_ns is None else facts.bounds_ns.get("input")
+    if replayed is None or wait.device is None:
+        return min(wait.per_step_ns, wait.step_ns)
+    return min(replayed if wait.profiled else min(replayed, wait.most_ns or replayed), wait.step_ns)
+
+
+def _split(stalls: Mapping[str, int | None] | None) -> dict[str, float] | None:
+    """Shares of the parts that were seen."""
+    known = {name: ns for name, ns in (stalls or {}).items() if ns is not None}
+    total = sum(known.values())
+    return {name: ns / total for name, ns in known.items()} if total > 0 else None
+
+
+def _fetched(facts: Facts) -> dict[str, float]:
+    """Shares of the fetch of all batches, for want of a division of the waits themselves."""
+    found = facts.loader_stages
+    if found is None or not found.fetch_ns:
+        return {}
+    storage = found.read_wait_ns or 0
+    delayed = min(found.run_delay_ns or 0, found.fetch_ns - found.collate_ns)
+    able = max(found.samples_ns - storage - delayed, 0)
+    decode = min(able, max(found.fetch_cpu_ns - found.collate_ns, 0))
+    parts = {
+        "storage": storage,
+        "decode": decode,
+        "collate": found.collate_ns,
+        "oversubscription": delayed,
+        "other": able - decode,
+    }
+    total = sum(parts.values())
+    return {name: ns / total for name, ns in parts.items()} if total else {}
+
+
+def samples_per_step(facts: Facts) -> float | None:
+    """Samples of a step, where they are known."""
+    count = facts.effective.get("samples_per_step")
+    return float(count) if count else None

@@ -1,0 +1,124 @@
+"""What to try against a loader that is too slow, by what is known of its inside."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from workbench.findings.finding import Facts
+from workbench.findings.input_wait import Wait, freed, samples_per_step
+
+CHEAP_SAMPLE_NS = 100_000
+"""Below it a worker's transfer costs more than the fetch it saves: rows of an in-memory table at
+tens of microseconds each became 3 to 4 times slower with one worker (pytorch/pytorch #10260)."""
+FEW_SAMPLES = 4
+"""Own choice: batches of fewer samples gain little by being fetched at once."""
+BUSY_SHARE = 0.5
+"""Own choice: rows of a table in memory keep a processor busy at least so much of their fetch."""
+READ_SHARE = 0.2
+"""Own choice: with more of the fetch waiting for reads, rows do not come from memory."""
+
+UNSEEN = (
+    "Load batches ahead of time: a DataLoader with worker processes, cheaper decoding or a cache. "
+    "What inside the loader is slow cannot be seen from here."
+)
+BATCHED = (
+    "Each sample costs only microseconds: fetch whole batches with one index call "
+    "(give the dataset a __getitems__ method). More workers would likely be slower."
+)
+
+
+def row_by_row(facts: Facts, wait: Wait | None = None) -> bool:
+    """Whether cheap rows in memory are fetched one call at a time.
+
+    Args:
+        facts: The facts of the rank.
+        wait: The wait of a loader whose inside was not seen, whose samples it then stands for.
+    """
+    found = facts.loader_stages
+    if found is None:
+        samples = samples_per_step(facts)
+        if wait is None or not samples or facts.effective.get("workers") != 0:
+            return False
+        return wait.per_step_ns / samples < CHEAP_SAMPLE_NS
+    if found.sample_ns is None or not found.samples:
+        return False
+    return (
+        found.sample_ns < CHEAP_SAMPLE_NS
+        and found.samples >= FEW_SAMPLES * found.batches
+        and (found.samples_per_call or 1) <= 1
+        and found.cpu_share >= BUSY_SHARE
+        and (found.read_share or 0) < READ_SHARE
+        and not facts.effective.get("iterable")
+    )
+
+
+def usable_cpus(facts: Facts) -> int | None:
+    """Processors by affinity and container quota."""
+    found = (facts.loader_system or {}).get("usable_cpus") or facts.environment.get("usable_cpus")
+    return found if isinstance(found, int) else None
+
+
+def needed_rate(facts: Facts) -> float | None:
+    """How many times as fast the loader alone would have to be for the step not to wait."""
+    found = freed(facts)
+    if found is None or not facts.loader_alone_batch_ns or found.replay_ns <= 0:
+        return None
+    return facts.loader_alone_batch_ns / found.replay_ns
+
+
+def needed_workers(facts: Facts, wait: Wait) -> int | None:
+    """Workers that make a batch in the time of a step; ``None`` where making one was not seen."""
+    stages = facts.loader_stages
+    if stages is None or not stages.batches:
+        return None
+    found = freed(facts)
+    step = found.replay_ns if found is not None else wait.step_ns - wait.per_step_ns
+    # A batch that was made while its worker had no processor would be made faster on one.
+    made = (stages.fetch_ns - (stages.run_delay_ns or 0) + (stages.serialize_ns or 0)) / max(
+        stages.batches, 1
+    )
+    return math.ceil(made / step) if step > 0 else None
+
+
+def wanted_workers(facts: Facts, wait: Wait) -> int | None:
+    """Workers to try: as many as are needed and there are processors for; ``None`` for no more."""
+    workers, usable = facts.effective.get("workers"), usable_cpus(facts)
+    if workers is None:
+        return None
+    most = usable if usable is not None else workers + 2
+    needed = needed_workers(facts, wait)
+    wanted = min(needed if needed is not None else 4, most)
+    return wanted if wanted > workers else max(1, min(4, most)) if workers == 0 else None
+
+
+def advice(facts: Facts, wait: Wait) -> tuple[str, dict[str, Any] | None]:
+    """What to try, and the setting that does it where a switch can act."""
+    workers, usable = facts.effective.get("workers"), usable_cpus(facts)
+    if row_by_row(facts, wait):
+        return BATCHED, None
+    if workers is None:
+        return UNSEEN, None
+    wanted = wanted_workers(facts, wait)
+    if workers == 0:
+        return (
+            f"Load in worker processes: try workers={wanted} and measure again.",
+            {"workers": wanted},
+        )
+    if wanted is not None:
+        return (
+            f"The loader's {workers} workers cannot keep up: try workers={wanted}, "
+            "or make decoding and transforms cheaper.",
+            {"workers": wanted},
+        )
+    if usable is not None and workers < usable:
+        return (
+            f"{workers} workers should make batches fast enough: look at what holds them up "
+            "before adding more.",
+            None,
+        )
+    return (
+        f"All usable processors already load data ({workers} workers): make decoding and "
+        "transforms cheaper, cache decoded samples, or move transforms to the device.",
+        None,
+    )
