@@ -50,7 +50,7 @@ class Idle:
     unrecorded: int
     """Part of ``unknown`` that is unrecorded device work: launched, yet begun far too late."""
     uncertainty: int
-    """Clock offset between host and device in ns that was applied."""
+    """Clock offset between host and device in ns that was applied, without its sign."""
 
 
 def attribute_idle(
@@ -100,7 +100,7 @@ def attribute_idle(
         pieces=pieces,
         first_use=pieces.time(pieces.first_use),
         unrecorded=pieces.time(pieces.unrecorded),
-        uncertainty=offset,
+        uncertainty=abs(offset),
     )
 
 

@@ -1,10 +1,9 @@
 """Which runtime or driver call launched each piece of device work, and how far the clocks differ.
 
 The join is by correlation id, which every era and vendor writes; where an event has none, the
-arrow from the host to the device (category ``ac2g`` and its older names) stands in. Host and device
-clocks differ by a small constant in many traces: per device, the offset is
-``max(0, 2 us - min(start - launch start))``. Up to 1 ms it is added to the device's times to bring
-them to the host's clock; above, the two clocks cannot be compared.
+arrow from the host to the device (category ``ac2g`` and its older names) stands in. The clocks of
+host and device differ by a small constant in many traces (``clocks``). Up to 1 ms it is added to
+the device's times to bring them to the host's clock; above, the two clocks cannot be compared.
 """
 
 from collections.abc import Mapping
@@ -13,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.analysis.devices import device_indices, work_rows
+from workbench.analysis.clocks import needed_offset
+from workbench.analysis.devices import device_indices
 from workbench.trace.table import DEVICE_WORK, Kind, Trace
 
-LEAST_DELAY_NS = 2_000
 LARGEST_OFFSET_NS = 1_000_000
 FLOW_CATEGORIES = frozenset({"ac2g", "async_gpu", "async_cpu_to_gpu", "cpu_to_cuda"})
 
@@ -43,8 +42,10 @@ def join_launches(trace: Trace) -> Launches:
     lost = work[launch[work] < 0]
     if len(lost) and len(trace.flows.ts):
         launch[lost] = _by_flow(trace, lost)
-    offsets = {device: _needed_offset(trace, launch, device) for device in device_indices(trace)}
-    ok = {device: offset <= LARGEST_OFFSET_NS for device, offset in offsets.items()}
+    devices = device_indices(trace)
+    alone = len(devices) == 1
+    offsets = {each: needed_offset(trace, launch, each, alone=alone) for each in devices}
+    ok = {device: abs(offset) <= LARGEST_OFFSET_NS for device, offset in offsets.items()}
     applied = {device: offset if ok[device] else 0 for device, offset in offsets.items()}
     return Launches(launch=launch, clock_offset=applied, clock_ok=ok)
 
@@ -111,12 +112,3 @@ def _match(
     order = np.argsort(table, kind="stable")
     place = np.minimum(np.searchsorted(table[order], wanted), len(order) - 1)
     return np.where(table[order[place]] == wanted, order[place], -1).astype(np.int64)
-
-
-def _needed_offset(trace: Trace, launch: Rows, device: int) -> int:
-    rows = work_rows(trace, device)
-    rows = rows[launch[rows] >= 0]
-    if not len(rows):
-        return 0
-    delay = trace.events.ts[rows] - trace.events.ts[launch[rows]]
-    return max(0, LEAST_DELAY_NS - int(delay.min()))

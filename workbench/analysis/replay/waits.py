@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.analysis.causes import CAUSE_CODE, codes_matching
+from workbench.analysis.clocks import LEAST_DELAY_NS
 from workbench.analysis.evidence import Evidence
 from workbench.analysis.host_records import SYNCHRONIZATION
 from workbench.analysis.idle_pieces import FIRST_USE, HOST_CAUSE, climbed
-from workbench.analysis.launches import LEAST_DELAY_NS
 from workbench.analysis.nesting import Times
 from workbench.analysis.replay.host import LAUNCH, HostThread
 from workbench.analysis.replay.recorded import ANY, Told
