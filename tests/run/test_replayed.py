@@ -1,0 +1,100 @@
+"""What a Run answers by replaying its steps, and what the findings may claim by it."""
+
+from pathlib import Path
+
+import pytest
+
+import workbench as wb
+from tests.kineto import Kineto
+from workbench.analysis.replay.scenario import without_cause
+from workbench.run.facts import gather
+
+US = 1_000
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> wb.Run:
+    """Four steps of 500 us: 400 us of loader, then a kernel of 60 us."""
+    made = Kineto(gpu=True)
+    for number in (1, 2, 3, 4):
+        at = 500 * number
+        made.step(number, at, 500)
+        made.loader(at, 400)
+        made.launched("gemm", call=(at + 400, 10), kernel=(at + 412, 60), correlation=number)
+    return wb.open(made.write(tmp_path / "trace.json"))
+
+
+def test_the_largest_saving_comes_first(run: wb.Run) -> None:
+    table = run.what_if
+    assert table is not None
+    first = table.iloc[0]
+    assert (first["scenario"], first["what_if"]) == ("input", "loader free")
+    assert first["saving_ns_at_most"] == 400 * US
+    assert first["step_ns_at_least"] == 100 * US
+
+
+def test_the_critical_path_sums_to_the_step(run: wb.Run) -> None:
+    path = run.critical_path
+    assert path is not None
+    assert path["length_ns"].sum() == 500 * US
+    assert path.groupby("kind")["length_ns"].sum()["input"] == 400 * US
+    assert path.loc[path["kind"] == "compute", "name"].tolist() == ["gemm"]
+
+
+def test_a_question_of_ones_own(run: wb.Run) -> None:
+    found = run.ranks[0].replayed.what_if(without_cause("input"))
+    assert found is not None
+    assert found.saving_ns == 400 * US
+
+
+def test_rules_are_told_the_bounds(run: wb.Run) -> None:
+    facts = gather(run.ranks[0], run.record)
+    assert facts.bounds_ns is not None
+    assert facts.bounds_ns["input"] == 400 * US
+    assert facts.bounds_ns["host_python"] is None, "no stacks were recorded"
+
+
+def test_the_document_and_the_page_tell_it(run: wb.Run) -> None:
+    document = run.summary["ranks"][0]
+    assert document["critical_path"]["step_us"] == 500
+    assert sum(document["critical_path"]["parts_us"].values()) == 500
+    assert document["what_if"][0] == {
+        "scenario": "input",
+        "step_us_at_least": 100,
+        "saving_us_at_most": 400,
+        "capped": False,
+    }
+    assert "What a step could save at most" in repr(run)
+    assert "loader free" in run._repr_mimebundle_()["text/html"]
+
+
+def test_the_chart_has_a_table_and_words(run: wb.Run) -> None:
+    chart = run.figure("critical_path")
+    assert chart.table is not None
+    assert chart.table.rows[0][0] == "input"
+    assert chart.alt.startswith("80 % of a step's critical path is input")
+
+
+def test_without_steps_the_reason_is_said(tmp_path: Path) -> None:
+    made = Kineto(gpu=True)
+    made.launched("k", call=(0, 5), kernel=(10, 20), correlation=1)
+    run = wb.open(made.write(tmp_path / "trace.json"))
+    assert run.what_if is None
+    assert run.critical_path is None
+    assert run.summary.not_measured["what_if"] == "the trace marks no complete training step"
+    assert run.summary["ranks"][0]["what_if"] is None
+    assert run.figure("critical_path").table is None
+
+
+def test_a_trace_that_fails_its_checks_gives_no_number(tmp_path: Path) -> None:
+    """Half of the kernels have no launch record."""
+    made = Kineto(gpu=True)
+    for number in (1, 2, 3):
+        at = 500 * number
+        made.step(number, at, 500)
+        made.launched("gemm", call=(at + 400, 10), kernel=(at + 412, 60), correlation=number)
+        made.kernel("gemm", at + 480, 60)
+    run = wb.open(made.write(tmp_path / "trace.json"))
+    assert run.what_if is None
+    assert "cannot tell" in run.summary.not_measured["what_if"]
+    assert gather(run.ranks[0], run.record).bounds_ns is None
