@@ -119,5 +119,5 @@ def _places(
     names, index = np.unique(trace.events.name[operator[chosen]], return_inverse=True)
     sums = np.zeros(len(names), np.int64)
     np.add.at(sums, index, length[chosen])
-    longest = np.argsort(-sums, kind="stable")[:MOST_PLACES]
-    return tuple((trace.names[int(names[i])], int(sums[i])) for i in longest)
+    found = zip((trace.names[int(name)] for name in names), sums.tolist(), strict=True)
+    return tuple(sorted(found, key=lambda place: (-place[1], place[0]))[:MOST_PLACES])

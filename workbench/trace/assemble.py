@@ -1,6 +1,7 @@
 """Growing columns become one finished trace: joined, cleaned of impossible times, sorted."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,11 @@ from workbench.trace.vendors import vendor
 _EPOCH_NS = 10**18
 """Stamps behind September 2001 are Unix time, earlier ones count from an unknown moment."""
 
+_DEPTH = np.full(max(Kind) + 1, len(Kind), np.int8)
+"""Per kind, how far inside it lies among records of one and the same time."""
+_OUTSIDE_IN = (Kind.ANNOTATION, Kind.PYTHON, Kind.OPERATOR, Kind.RUNTIME, Kind.DRIVER)
+_DEPTH[list(_OUTSIDE_IN)] = range(len(_OUTSIDE_IN))
+
 
 def assemble(source: str, gathered: Gatherer, header: Mapping[str, Any], notes: Notes) -> Trace:
     """Finish the columns; the gatherer is empty afterwards."""
@@ -44,7 +50,7 @@ def assemble(source: str, gathered: Gatherer, header: Mapping[str, Any], notes: 
     unmatched = join_marks(gathered.marks, dur, notes)
     kind = kinds(gathered, lanes)
     keep = keep_possible(ts, dur, unmatched, kind, notes)
-    order, ts = _order(ts, dur, keep)
+    order, ts = _order(ts, dur, keep, partial(_enclosing, kind, gathered))
     first = int(ts[0]) if len(order) else _first_of(gathered)
     ts -= first
     base = heads.base_time(header)
@@ -106,9 +112,12 @@ def _chosen(values: NDArray[Any], rows: NDArray[np.int64]) -> NDArray[Any]:
 
 
 def _order(
-    ts: NDArray[np.int64], dur: NDArray[np.int64], keep: NDArray[np.bool_] | None
+    ts: NDArray[np.int64],
+    dur: NDArray[np.int64],
+    keep: NDArray[np.bool_] | None,
+    enclosing: Callable[[NDArray[np.int64]], tuple[NDArray[Any], ...]],
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Rows in time order, longer first on ties, file order after that; and their starts."""
+    """Rows in time order, longer first on ties, then what encloses; and their starts."""
     if keep is None:
         rows = np.argsort(ts, kind="stable")
     else:
@@ -121,8 +130,24 @@ def _order(
         is_tied[tied] = is_tied[tied + 1] = True
         members = np.flatnonzero(is_tied)
         among = rows[members]
-        rows[members] = among[np.lexsort((-dur[among], start[members]))]
+        rows[members] = among[np.lexsort((*enclosing(among), -dur[among], start[members]))]
     return rows, start
+
+
+def _enclosing(
+    kind: NDArray[np.uint8], gathered: Gatherer, rows: NDArray[np.int64]
+) -> tuple[NDArray[Any], ...]:
+    """Keys for records of one and the same time, the last one first: file order is no proof.
+
+    An operator holds the calls in it and not the other way round, and of two operators or frames
+    the one with the lower number began first.
+    """
+    numbers = gathered.arguments.numbers
+    return (
+        numbers["python_id"].tail(rows),
+        numbers["external_id"].tail(rows),
+        _DEPTH[kind[rows]],
+    )
 
 
 def _first_of(gathered: Gatherer) -> int:
