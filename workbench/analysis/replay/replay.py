@@ -14,11 +14,9 @@ from workbench.analysis.nesting import Times
 from workbench.analysis.replay.graph import EdgeKind, Graph
 from workbench.analysis.replay.host import bits
 from workbench.analysis.replay.scenario import NOTHING_CHANGED, Scenario
+from workbench.analysis.replay.ways import CUT, Ways
 from workbench.analysis.replay.work import Index, Marks
 from workbench.trace.table import Kind
-
-CUT = -(2**60)
-"""Weight of an edge that a scenario takes away."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -51,6 +49,8 @@ class Replay:
         their old lag behind each other, which a longer run does only once. So the saving is also
         counted on what a step cannot be shorter than, however often it is repeated.
         """
+        if scenario.causes_only and not bits(scenario.causes) & self._present:
+            return 0
         weight = self._weights(scenario)
         once = self.measured - self._length(scenario, weight)
         unchanged = min(self._repeated_unchanged, self.measured)
@@ -63,7 +63,7 @@ class Replay:
 
     def _length(self, scenario: Scenario, weight: Times) -> int:
         graph, work = self.graph, self.graph.work
-        start = _times(graph, weight)
+        start = self._ways.times(weight)
         end = start[: len(work)] + self._durations(scenario)
         done = max(int(end[self.own].max()), self._floor(scenario))
         return max(done - graph.span.start, 0)
@@ -75,9 +75,22 @@ class Replay:
     def _repeated(self, scenario: Scenario, weight: Times) -> int:
         """What the steps take at least when repeated: once round the loop, or one stream's work."""
         begin, end = self.graph.borders
-        loop = _times(self.graph, weight, only=begin)[end] - self.graph.time[begin]
+        loop = self._ways.times_from(begin, weight)[end] - self.graph.time[begin]
         chains = [self._chain(index, length) for index, length in self._chains(scenario)]
         return max(int(loop), *chains, 0)
+
+    @cached_property
+    def _ways(self) -> Ways:
+        return Ways(self.graph)
+
+    @cached_property
+    def _present(self) -> int:
+        """The causes of which there is anything to free, a bit each."""
+        edges, threads = self.graph.edges, self.graph.threads.values()
+        causes = np.uint32(1) << edges.cause[edges.lag > 0].astype(np.uint32)
+        found = (np.bitwise_or.reduce(bits) for bits in (causes, edges.cut))
+        masks = (np.bitwise_or.reduce(thread.mask) for thread in threads)
+        return int(np.bitwise_or.reduce([*found, *masks]))
 
     @cached_property
     def own(self) -> Marks:
@@ -118,11 +131,7 @@ class Replay:
         edges, work = self.graph.edges, self.graph.work
         gone = union(*np.array(scenario.gone, np.int64).T) if scenario.gone else EMPTY
         freed = bits(scenario.causes)
-        weight = np.zeros(len(edges), np.int64)
-        for lane, thread in self.graph.threads.items():
-            here = np.flatnonzero((edges.kind == EdgeKind.HOST) & (edges.lane == lane))
-            kept = thread.kept(freed, gone)
-            weight[here] = kept.between(edges.since[here], edges.until[here])
+        weight = self._host_weights(freed, gone) if scenario.on_host else self._unfreed.copy()
         on_device = np.flatnonzero(edges.kind != EdgeKind.HOST)
         source = edges.source[on_device]
         full = (work.end - work.start)[source]
@@ -133,6 +142,20 @@ class Replay:
         weight += self._lags(scenario, freed, gone)
         weight = np.maximum(weight, 0)
         weight[(edges.cut & np.uint32(freed)) != 0] = CUT
+        return weight
+
+    @cached_property
+    def _unfreed(self) -> Times:
+        return self._host_weights(0, EMPTY)
+
+    def _host_weights(self, freed: int, gone: Spans) -> Times:
+        """The host code of each edge that is left, 0 for edges without any."""
+        edges = self.graph.edges
+        weight = np.zeros(len(edges), np.int64)
+        for lane, thread in self.graph.threads.items():
+            here = np.flatnonzero((edges.kind == EdgeKind.HOST) & (edges.lane == lane))
+            kept = thread.kept(freed, gone)
+            weight[here] = kept.between(edges.since[here], edges.until[here])
         return weight
 
     def _lags(self, scenario: Scenario, freed: int, gone: Spans) -> Times:
@@ -216,28 +239,3 @@ def prepare(graph: Graph, transfer_of: Mapping[int, int] | None = None) -> Repla
 def _part(part: Times, length: Times, full: Times) -> Times:
     """A part of each piece of work, when the whole takes another length."""
     return np.floor(part * (length / np.maximum(full, 1))).astype(np.int64)
-
-
-def _times(graph: Graph, weight: Times, *, only: int | None = None) -> Times:
-    """When every join comes: the longest way to it.
-
-    A join that waits for nothing known stays where it was recorded. With ``only``, everything
-    follows from that one join, and what does not is far in the past.
-    """
-    held = np.zeros(len(graph.time), bool)
-    held[graph.edges.target] = True
-    begins = np.where(held | (only is not None), CUT, graph.time)
-    if not graph.span.first and only is None:
-        # Nothing was recorded before this step: it begins with its first work, host or not.
-        count = len(graph.work)
-        begins[:count] = np.maximum(begins[:count], np.minimum(graph.work.start, graph.span.start))
-    at: list[int] = begins.tolist()
-    if only is not None:
-        at[only] = int(graph.time[only])
-    edges = graph.edges
-    ways = zip(edges.source.tolist(), edges.target.tolist(), weight.tolist(), strict=True)
-    for source, target, ns in ways:
-        came = at[source] + ns
-        if came > at[target]:  # noqa: PLR1730  max() takes three times as long
-            at[target] = came
-    return np.array(at, np.int64)

@@ -45,6 +45,11 @@ class Scenario:
         """Whether it changes host code at all."""
         return bool(self.causes & HOST_CAUSES) or bool(self.gone)
 
+    @property
+    def causes_only(self) -> bool:
+        """Whether it frees causes and changes nothing else."""
+        return not (self.faster or self.hidden or self.late_ranks or self.gone)
+
     def also(self, other: "Scenario") -> "Scenario":
         """Both at once."""
         families = {*self.faster, *other.faster}
