@@ -2,6 +2,7 @@
 
 import sys
 from pathlib import Path
+from types import ModuleType
 
 from workbench.findings import RULES, RULES_OF_TWO
 
@@ -17,16 +18,16 @@ case in which it is wrong. This page is written from the rules themselves (`work
 def page() -> str:
     """The page as it should be."""
     parts = [HEAD]
-    for rule in sorted((*RULES, *RULES_OF_TWO), key=_code):
-        module = sys.modules[rule.__module__]
+    modules = {rule.__module__ for rule in (*RULES, *RULES_OF_TWO)}
+    for module in sorted((sys.modules[name] for name in modules), key=_code):
         title, _, body = (module.__doc__ or "").strip().partition("\n\n")
         code, _, summary = title.partition(": ")
         parts.append(f"## {code} — {summary.rstrip('.')}\n\n{_sections(body)}\n")
     return "\n".join(parts)
 
 
-def _code(rule: object) -> str:
-    return str(sys.modules[rule.__module__].CODE)
+def _code(module: ModuleType) -> str:
+    return str(module.CODE)
 
 
 def _sections(body: str) -> str:

@@ -27,19 +27,33 @@ from workbench.findings.noisy_machine import noisy_machine
 from workbench.findings.profiler_overhead import profiler_overhead
 from workbench.findings.recompiles import recompiles
 from workbench.findings.repeated_casts import repeated_casts
+from workbench.findings.repeated_data import changed_count, repeated_data
+from workbench.findings.sample_cost import sample_cost
 from workbench.findings.slow_copies import slow_copies
+from workbench.findings.slow_storage import slow_storage
+from workbench.findings.small_shared_memory import small_shared_memory
 from workbench.findings.step_drift import step_drift
 from workbench.findings.straggler import straggler
 from workbench.findings.sync_in_loop import sync_in_loop
+from workbench.findings.thread_oversubscription import thread_oversubscription
 from workbench.findings.unbatched_optimizer import unbatched_optimizer
 from workbench.findings.untrusted_profile import untrusted_profile
+from workbench.findings.worker_count import worker_count
+from workbench.findings.worker_start import worker_start
 
 Rule = Callable[[Facts], Finding | None]
 
 RULES: tuple[Rule, ...] = (
     untrusted_profile,
     noisy_machine,
+    repeated_data,
+    small_shared_memory,
     input_bound,
+    sample_cost,
+    slow_storage,
+    worker_start,
+    worker_count,
+    thread_oversubscription,
     slow_copies,
     launch_bound,
     kernel_gaps,
@@ -60,7 +74,7 @@ RULES: tuple[Rule, ...] = (
 )
 """Every rule, in the order in which findings of equal weight are listed."""
 
-RULES_OF_TWO: tuple[Callable[..., Finding | None], ...] = (moved_wait,)
+RULES_OF_TWO: tuple[Callable[..., Finding | None], ...] = (moved_wait, changed_count)
 """Rules that compare two Runs; they take the facts of both and the verdict on their times."""
 
 __all__ = [
@@ -72,6 +86,7 @@ __all__ = [
     "Facts",
     "Finding",
     "StragglerFacts",
+    "changed_count",
     "diagnose",
     "merge_ranks",
     "moved_wait",

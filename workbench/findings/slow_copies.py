@@ -1,15 +1,20 @@
-"""WB107: copies to the device take part of every step.
+"""WB107: handing batches over takes part of every step: pinning, or copies to the device.
 
-What: copies from the host's memory during which the device does nothing else.
+What: copies from the host's memory during which the device does nothing else; and waits for a batch
+that is made already, but has still to be taken from its worker or pinned.
 Why: a copy from pageable memory goes through a buffer of the driver and blocks its caller, so it
-can never overlap with compute; a pinned one can, on its own stream.
+can never overlap with compute; a pinned one can, on its own stream. Pinning copies once more, on a
+thread of the training process that also takes batches from the workers.
 What to do: DataLoader(pin_memory=True) together with .to(device, non_blocking=True); send small
-dtypes (uint8 pictures) and convert them on the device.
-When it is wrong: pinning is one more copy on the host and shifts work to a thread; where copies are
-hidden, or the loader is the bottleneck, it gains nothing or costs.
+dtypes (uint8 pictures) and convert them on the device; few large tensors a batch. Where pinning is
+what the step waits for, leave it out.
+When it is wrong: pinning shifts work to a thread; where copies are hidden, or the loader is the
+bottleneck, it gains nothing or costs.
 """
 
 from workbench.findings.finding import DeviceFacts, Facts, Finding
+from workbench.findings.input_wait import severity, stalled
+from workbench.findings.loader_advice import row_by_row
 from workbench.findings.lost_time import LostTime
 from workbench.units import bytes_text, share_text, significant
 
@@ -21,7 +26,11 @@ CRITICAL_SHARE = 0.20
 
 
 def slow_copies(facts: Facts) -> Finding | None:
-    """Fires when exposed copies from the host take at least 10 % of the window."""
+    """Fires when exposed copies, or pinning and taking over, take at least 10 % of the steps."""
+    return _copied(facts) or _handed_over(facts)
+
+
+def _copied(facts: Facts) -> Finding | None:
     if facts.voids("busy") or not facts.trace_steps:
         return None
     known = [d for d in facts.devices if d.copies is not None and d.window_ns > 0]
@@ -73,6 +82,7 @@ def _finding(facts: Facts, device: DeviceFacts, lost: LostTime) -> Finding:
             "gb_s": rate,
             "pageable_share": copies.pageable_ns / copies.total_ns if copies.total_ns else None,
             "steps": lost.steps,
+            **_per_batch(facts),
         },
         advice=_PIN if pageable else _OVERLAP,
         share_of_window=lost.share,
@@ -86,6 +96,61 @@ def _finding(facts: Facts, device: DeviceFacts, lost: LostTime) -> Finding:
     )
 
 
+def _per_batch(facts: Facts) -> dict[str, float | None]:
+    """Pinning and taking over, for comparison with the copies themselves."""
+    stages = facts.loader_stages
+    if stages is None:
+        return {}
+    each = {"pin": stages.pin_ns, "unpickle": stages.unpickle_ns}
+    return {
+        f"{name}_us_per_batch": None if ns is None else ns / stages.batches / 1000
+        for name, ns in each.items()
+    }
+
+
+def _handed_over(facts: Facts) -> Finding | None:
+    """The step waits for batches that are being pinned, or taken from their workers."""
+    found = stalled(facts)
+    if found is None or row_by_row(facts):
+        return None
+    part = max(("pin", "transfer"), key=found.share)
+    share = found.wait.share * found.share(part)
+    if share < WARNING_SHARE:
+        return None
+    pins = facts.effective.get("pin_memory")
+    pinning = part == "pin"
+    what = "pinned" if pinning else "taken over from its worker"
+    setting = {"pin_memory": False} if pinning and pins else None
+    if not pinning and pins is False and facts.devices and facts.effective.get("workers"):
+        setting = {"pin_memory": True}
+    return Finding(
+        code=CODE,
+        title=f"Each step waits for a batch that is being {what} for {share_text(share)} of its "
+        "time.",
+        verdict="yes",
+        severity=severity(share, found.wait.steps),
+        evidence={
+            "share_of_wait": found.share(part),
+            "steps": found.wait.steps,
+            **_per_batch(facts),
+        },
+        advice=_UNPIN if pinning else _FEWER,
+        share_of_window=share,
+        saving_ns_per_step_at_most=found.saving_ns(part),
+        speedup_at_most=found.speedup(part),
+        setting=setting,
+        rank=facts.rank,
+        device=found.wait.device,
+    )
+
+
+_UNPIN = (
+    "Leave pinning out (pin_memory=False) and compare: copies may take longer, batches come sooner."
+)
+_FEWER = (
+    "Put fewer and larger tensors into a batch: each is handed over by itself. With a device, "
+    "pin_memory=True moves taking over to a thread of its own."
+)
 _PIN = (
     "Copy from pinned memory without waiting: DataLoader(pin_memory=True) and "
     ".to(device, non_blocking=True). Or send fewer bytes, such as uint8 converted on the device."

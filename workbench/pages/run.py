@@ -53,9 +53,10 @@ def section_text(view: RunView, name: PartName) -> str:
 
 
 def _verdict_html(view: RunView) -> str:
+    ceilings = "" if view.ceilings is None else f"<p>{escape(view.ceilings)}</p>"
     return (
         f'<p class="wb-quiet">{escape(view.title)}</p>'
-        f'<p class="wb-verdict" role="heading" aria-level="2">{escape(view.verdict)}</p>'
+        f'<p class="wb-verdict" role="heading" aria-level="2">{escape(view.verdict)}</p>{ceilings}'
     )
 
 
@@ -97,7 +98,8 @@ def _list_html(rows: Sequence[tuple[str, str]]) -> str:
 
 
 def _verdict_text(view: RunView) -> str:
-    return f"{visible(view.title)}\n{visible(view.verdict)}"
+    lines = (view.title, view.verdict, view.ceilings)
+    return "\n".join(visible(line) for line in lines if line is not None)
 
 
 def _findings_text(view: RunView) -> str:

@@ -33,6 +33,8 @@ class RunView:
     """The name of the Run or of the trace file, without its folder."""
     verdict: str
     """One sentence."""
+    ceilings: str | None = None
+    """What the step takes and the loader brings, each without the other; ``None``: not measured."""
     findings: tuple[Finding, ...] = ()
     """Worst first."""
     breakdowns: tuple[Breakdown, ...] = ()

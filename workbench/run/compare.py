@@ -113,7 +113,8 @@ class Comparison:
         found = self.where[0]
         under = None if self.first_ns and self.second_ns else self.profiled
         told = () if under is None else (under.sentence(*self.called),)
-        moved = () if self.moved_wait is None else (self.moved_wait.title,)
+        said = (self.moved_wait, self.changed_count)
+        moved = tuple(finding.title for finding in said if finding is not None)
         reasons = dict.fromkeys(found.reasons.values())
         return (*told, *moved, *self._pairs[1], *found.notes, *reasons)
 
@@ -129,6 +130,14 @@ class Comparison:
             Facts(rank=rank.rank, sync_calls=sync_calls_of(rank)) for rank in self._pairs[0][0]
         )
         return moved_wait(first, second, verdict=self.change.verdict)
+
+    @cached_property
+    def changed_count(self) -> Finding | None:
+        """Whether an epoch has another number of samples than before (WB109)."""
+        from workbench.findings import changed_count
+        from workbench.run.facts import recorded
+
+        return changed_count(*(recorded(run.record) for run in self.runs))
 
     def to_json(self) -> dict[str, Any]:
         """The document of ``workbench compare --json``."""

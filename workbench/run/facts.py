@@ -47,6 +47,11 @@ def gather(
     )
 
 
+def recorded(record: RunRecord | None) -> Facts:
+    """What a Run's record alone says, without its trace."""
+    return Facts(**_recorded(record))
+
+
 def _devices(rank: RankAnalysis) -> tuple[DeviceFacts, ...]:
     return tuple(
         DeviceFacts(

@@ -31,6 +31,7 @@ MOST_RANKS = 8
 
 def view(run: Run) -> RunView:
     """The page of a Run: of every rank where the parts go, of all ranks together the tables."""
+    from workbench.run.ceilings import ceilings
     from workbench.run.view_tables import tables_of
 
     summary = run.summary  # first: of many ranks it reads each trace once for everything below
@@ -38,6 +39,7 @@ def view(run: Run) -> RunView:
     return RunView(
         title=run.name,
         verdict=verdict(run),
+        ceilings=ceilings(run.record),
         findings=run.findings,
         breakdowns=tuple(each for rank in shown for each in breakdowns(rank, whose(run, rank))),
         tables=tables_of(run),

@@ -1,0 +1,109 @@
+"""WB102: loading is per-sample Python or collating, not storage.
+
+What: of the wait for data, the part that making samples (decoding, transforms) and collating them
+take on a processor, while hardly anything is read.
+Why: a call per sample and a stack per batch cost microseconds each, times the batch size; rows of
+a table in memory are slower to hand over from a worker than to fetch.
+What to do: fetch whole batches with one index call (give the dataset a __getitems__ method); stack
+arrays before making a tensor of them; decode smaller, cache, or transform on the device in batches.
+When it is wrong: where the device keeps busy anyway nothing is gained, and moving transforms to a
+device that is the bottleneck makes the step slower; the processor time of a library's own threads
+is not seen.
+"""
+
+from typing import Any
+
+from workbench.findings.finding import Facts, Finding
+from workbench.findings.input_wait import Stalled, stalled
+from workbench.findings.loader_advice import BATCHED, READ_SHARE, row_by_row
+from workbench.units import share_text, time_text
+
+CODE = "WB102"
+
+MOST = 0.5
+"""Own choice: at least so much of the wait must be due to it."""
+BUSY_SHARE = 0.7
+"""Own choice for "CPU time is about wall time": below it, loading mostly waits for something."""
+SLOW_TENSOR = "list of numpy.ndarrays is extremely slow"
+"""From torch's own warning about torch.tensor([array, array, …])."""
+
+
+def sample_cost(facts: Facts) -> Finding | None:
+    """Fires when at least half of the wait is work on samples, and little of it reading."""
+    found, stages = stalled(facts), facts.loader_stages
+    if found is None or stages is None:
+        return None
+    rows = row_by_row(facts)
+    if not rows:
+        if found.share("decode", "collate") < MOST or (stages.read_share or 0) >= READ_SHARE:
+            return None
+        if stages.cpu_share < BUSY_SHARE:
+            return None
+    names = ("decode", "collate", "transfer", "starvation", "other") if rows else _WORK
+    if rows and found.share(*names) < MOST:
+        return None
+    return _finding(facts, found, names, rows=rows)
+
+
+_WORK = ("decode", "collate")
+
+
+def _finding(facts: Facts, found: Stalled, names: tuple[str, ...], *, rows: bool) -> Finding:
+    stages = facts.loader_stages
+    assert stages is not None
+    collating = stages.collate_ns > stages.samples_ns
+    per_batch = stages.fetch_ns / stages.batches
+    each = "" if stages.sample_ns is None else f"{time_text(stages.sample_ns)} a sample, "
+    what = "collating batches" if collating else "Python for every single sample"
+    if not rows and not collating:
+        what = "decoding and transforming samples"
+    share = found.wait.share * found.share(*names)
+    return Finding(
+        code=CODE,
+        title=f"Loading is {what}, not storage: {each}{time_text(per_batch)} a batch; it takes "
+        f"{share_text(share)} of each step.",
+        verdict="yes",
+        severity=found.wait.severity,
+        evidence={
+            "sample_us": None if stages.sample_ns is None else stages.sample_ns / 1000,
+            "batch_us": per_batch / 1000,
+            "collate_share": stages.collate_ns / stages.fetch_ns if stages.fetch_ns else None,
+            "cpu_share": stages.cpu_share,
+            "read_share": stages.read_share,
+            "samples_per_call": stages.samples_per_call,
+            "workers": facts.effective.get("workers"),
+            "warning": _warned(facts),
+        },
+        advice=_advice(facts, rows=rows, collating=collating),
+        share_of_window=share,
+        saving_ns_per_step_at_most=found.saving_ns(*names),
+        speedup_at_most=found.speedup(*names),
+        setting=None,
+        rank=facts.rank,
+        device=found.wait.device,
+    )
+
+
+def _warned(facts: Facts) -> Any:
+    return next((text for text in facts.warnings if SLOW_TENSOR in text), None)
+
+
+def _advice(facts: Facts, *, rows: bool, collating: bool) -> str:
+    if _warned(facts) is not None:
+        return (
+            "A tensor is made from a list of arrays, which reads it element by element (torch "
+            "itself warns of it): torch.from_numpy(numpy.stack(arrays))."
+        )
+    if rows and collating:
+        return f"{BATCHED} It also leaves nothing to collate."
+    if rows:
+        return BATCHED
+    if collating:
+        return (
+            "Make the collate function cheaper: stack arrays first (numpy.stack, then "
+            "torch.from_numpy), pad once per batch, build no Python lists of numbers."
+        )
+    return (
+        "Make samples cheaper: decode at the size that is needed, use a faster decoder, cache what "
+        "does not change, or transform whole batches on the device if it is not the bottleneck."
+    )

@@ -1,0 +1,74 @@
+"""WB104: worker processes start anew at every epoch.
+
+What: the time from the start of an epoch to its first batch, against the waits for later batches.
+Why: started by spawn, a worker imports everything and receives the data set anew, and workers start
+one after another; under fork it costs milliseconds.
+What to do: DataLoader(persistent_workers=True) keeps them alive between epochs.
+When it is wrong: where epochs are long the start does not matter, and the finding stays silent;
+workers that live on keep their memory, and what they cached of the data set goes stale.
+"""
+
+import statistics
+
+from workbench.findings.finding import Facts, Finding
+from workbench.findings.input_wait import severity
+from workbench.units import count_text, share_text, time_text
+
+CODE = "WB104"
+
+TIMES_MEDIAN = 10
+LEAST_SHARE = 0.05
+"""As the design's list of findings has it: over 10 times the median wait, over 5 % of an epoch."""
+
+
+def worker_start(facts: Facts) -> Finding | None:
+    """Fires when starting workers takes more than 5 % of every epoch."""
+    starts = [epoch for epoch in facts.epoch_starts if epoch.workers]
+    if not starts or facts.effective.get("persistent_workers"):
+        return None
+    # The first start of a program also pays what is paid only once.
+    counted = starts[1:] or starts
+    start = statistics.median(epoch.start_wait_ns for epoch in counted)
+    medians = [epoch.median_wait_ns for epoch in starts if epoch.median_wait_ns is not None]
+    later = statistics.median(medians) if medians else 0.0
+    lost = start - later
+    epoch = _epoch_ns(facts, lost)
+    if epoch is None or start <= TIMES_MEDIAN * later or lost <= LEAST_SHARE * epoch[0]:
+        return None
+    length, batches = epoch
+    share = min(1.0, lost / length)
+    saving, step = lost / batches, length / batches
+    return Finding(
+        code=CODE,
+        title=f"Starting {count_text(starts[0].workers)} workers takes {time_text(lost)} of every "
+        f"epoch ({share_text(share)}); later batches are waited for {time_text(later)} each.",
+        verdict="yes",
+        severity="info" if len(starts) < 2 else severity(share, len(facts.step_ns or ())),
+        evidence={
+            "start_us": start / 1000,
+            "median_wait_us": later / 1000,
+            "batches_per_epoch": batches,
+            "epoch_us": length / 1000,
+            "starts": len(starts),
+            "workers": starts[0].workers,
+        },
+        advice="Keep the workers alive between epochs: DataLoader(persistent_workers=True).",
+        share_of_window=share,
+        saving_ns_per_step_at_most=saving,
+        speedup_at_most=step / (step - saving) if step > saving else None,
+        setting={"persistent_workers": True} if facts.effective.get("workers") else None,
+        rank=facts.rank,
+    )
+
+
+def _epoch_ns(facts: Facts, lost: float) -> tuple[float, int] | None:
+    """Length of an epoch and its batches: as many as the loader says, else those that were seen."""
+    batches = facts.effective.get("batches_per_epoch")
+    if batches and facts.step_ns:
+        steady = statistics.median(facts.step_ns)
+        return batches * steady + lost, batches
+    whole = [epoch for epoch in facts.epoch_starts if epoch.length_ns]
+    if not whole:
+        return None
+    length = statistics.median(epoch.length_ns or 0 for epoch in whole)
+    return float(length), int(statistics.median(epoch.batches for epoch in whole))
