@@ -95,7 +95,9 @@ class Batches(Iterator[Any]):
         make = partial(_epoch, source)
         if self.probe is None:
             return make()
-        return self.probe.iterate(source.loader or source.iterated, make)
+        # Never asked whether it is true: that would ask a loader for its length.
+        of = source.iterated if source.loader is None else source.loader
+        return self.probe.iterate(of, make)
 
     def _end_epoch(self) -> None:
         source = self._source
