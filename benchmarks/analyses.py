@@ -153,6 +153,18 @@ def groups(trace: Any) -> object:
     return _details(trace).groups
 
 
+def replay(trace: Any) -> object:
+    """One step replayed: its critical path, and every what-if; evidence included."""
+    from workbench.analysis.replay.answers import bounds, critical_path, replay_steps
+    from workbench.analysis.replay.span import median_step
+
+    _, steps, found = evidence(trace)
+    assert steps is not None
+    step = replay_steps(found, steps, median_step(steps))
+    assert step is not None
+    return critical_path(step), bounds(step)
+
+
 def _details(trace: Any) -> Any:
     from workbench.run.rank import RankAnalysis
 
@@ -176,6 +188,7 @@ ANALYSES: tuple[Callable[[Any], Any], ...] = (
     phases,
     shapes,
     groups,
+    replay,
 )
 
 
