@@ -5,7 +5,10 @@ import pytest
 from tests.analysis.traces import US, columns
 from tests.kineto import Kineto
 from workbench.analysis.launches import join_launches
+from workbench.analysis.ranges import Range
 from workbench.analysis.steps import Steps, find_steps
+from workbench.analysis.trust import check_trust
+from workbench.analysis.window import window
 
 
 def steps_of(made: Kineto) -> Steps:
@@ -160,3 +163,31 @@ def test_a_step_that_our_own_recording_calls_partial_is_dropped() -> None:
     steps = steps_of(made)
     assert steps.numbers == (3,)
     assert steps.dropped == 1
+
+
+def test_of_two_recordings_in_one_file_the_longer_one_is_judged() -> None:
+    """Steps 5, 6 and, a second later, 5, 6, 7: the pause is no step time and in no window."""
+    made = Kineto(gpu=True)
+    for number, (step, at) in enumerate(
+        ((5, 0), (6, 100), (5, 1_000_000), (6, 1_000_100), (7, 1_000_200))
+    ):
+        made.step(step, at, 100)
+        made.op("aten::mm", at + 10, 20)
+        made.launched("gemm", call=(at + 12, 3), kernel=(at + 20, 50), correlation=number + 1)
+    trace = columns(made)
+    launches = join_launches(trace)
+    steps = find_steps(trace, launches)
+    assert steps is not None
+    assert (steps.numbers, steps.elsewhere) == ((5, 6, 7), 2)
+    assert steps.time_ns.tolist() == [100 * US, 100 * US]
+    judged = window(trace, 0, steps, launches)
+    assert judged == Range(start=1_000_020 * US, end=1_000_270 * US), "from its own first kernel on"
+    trust = check_trust(trace, launches, steps)
+    assert trust.ok
+    assert [violation.code for violation in trust.violations] == ["several_recordings"]
+
+
+def test_numbers_that_start_again_without_a_pause_are_one_recording() -> None:
+    """A loop that counts in epochs."""
+    steps = steps_of(together(training(1, 0), training(2, 100), training(1, 200)))
+    assert (steps.numbers, steps.elsewhere) == ((1, 2, 1), 0)

@@ -47,6 +47,10 @@ class Steps:
     one, empty when a device worked but was not recorded."""
     warmup: int
     """How many of the first step times belong to warm-up."""
+    elsewhere: int = 0
+    """Steps of other recordings in the same file, which are left out."""
+    since: int | None = None
+    """Where another recording came first: the host's instant at which its last step ended."""
 
     def __len__(self) -> int:
         return len(self.numbers)
@@ -65,6 +69,10 @@ def find_steps(trace: Trace, launches: Launches) -> Steps | None:
         return None
     events = trace.events
     lane = int(events.lane[rows[0]])
+    longest = _longest_recording(trace, rows, numbers)
+    since = int(events.end[rows[longest.start - 1]]) if longest.start else None
+    elsewhere = len(rows) - (longest.stop - longest.start)
+    rows, numbers = rows[longest], numbers[longest]
     cut = _marked_partial(trace) == int(numbers[-1]) or _last_is_cut(trace, launches, rows)
     whole = len(rows) - int(cut)
     rows, dropped = rows[:whole], len(rows) - whole
@@ -81,7 +89,22 @@ def find_steps(trace: Trace, launches: Launches) -> Steps | None:
         host_ns=host,
         time_ns=time,
         warmup=warmup_of(time),
+        elsewhere=elsewhere,
+        since=since,
     )
+
+
+def _longest_recording(trace: Trace, rows: NDArray[np.intp], numbers: NDArray[np.int64]) -> slice:
+    """The steps of one recording, where a file holds several: the most, of as many the first.
+
+    Another one begins where the numbers start again behind a pause longer than the steps.
+    """
+    events = trace.events
+    pause = events.ts[rows[1:]] - events.end[rows[:-1]]
+    again = (np.diff(numbers) <= 0) & (pause > np.median(events.dur[rows]))
+    bounds = np.concatenate(([0], np.flatnonzero(again) + 1, [len(rows)]))
+    most = int(np.argmax(np.diff(bounds)))
+    return slice(int(bounds[most]), int(bounds[most + 1]))
 
 
 def _marked_partial(trace: Trace) -> int | None:

@@ -42,7 +42,9 @@ ALWAYS_GRAVE = frozenset(
         "second_list",
     }
 )
-NEVER_GRAVE = frozenset({"repaired_json", "graph_replay", "unknown_categories"})
+NEVER_GRAVE = frozenset(
+    {"repaired_json", "graph_replay", "unknown_categories", "several_recordings"}
+)
 
 CAUSES = ("causes", "queue", "operator_device_time")
 BUSY = ("busy", "idle", *CAUSES, "kernels")
@@ -85,6 +87,7 @@ def check_trust(
         *_stream_overlap(trace, launches),
         *_absurd_duration(trace),
         *_steps_incomplete(steps),
+        *_several_recordings(steps),
         *shared_ids(trace),
         *graph_replay(trace, launches),
         *unknown_categories(trace),
@@ -236,16 +239,33 @@ def _steps_incomplete(steps: Steps | None) -> Iterator[Violation]:
     if steps is None:
         return
     missing = _numbers_missing(steps)
-    if steps.dropped or missing:
-        between = f"; {missing} step numbers are missing in between" if missing else ""
+    said = []
+    if steps.dropped:
+        said.append(f"The capture ended inside {steps.dropped} step, which is left out.")
+    if missing:
+        said.append(f"{missing} step numbers are missing in between.")
+    if said:
         yield Violation(
             code="steps_incomplete",
             message=(
-                f"The capture ended inside {steps.dropped} step, which is left out{between}. "
-                "Mark every step, and let the loop reach the end of the recorded window."
+                f"{' '.join(said)} Mark every step, and let the loop reach the end of the "
+                "recorded window."
             ),
             count=steps.dropped + missing,
             voids=("steps",),
+        )
+
+
+def _several_recordings(steps: Steps | None) -> Iterator[Violation]:
+    if steps is not None and steps.elsewhere:
+        yield Violation(
+            code="several_recordings",
+            message=(
+                f"The file holds several recordings one after another: {len(steps)} steps of one "
+                f"are judged, {steps.elsewhere} of the others left out. Numbers of the whole "
+                "recording hold the pauses between them."
+            ),
+            count=steps.elsewhere,
         )
 
 

@@ -94,6 +94,8 @@ def _device_window(trace: Trace, device: int, steps: Steps, launches: Launches) 
     launch = launches.launch[rows]
     called = np.where(launch >= 0, events.ts[np.maximum(launch, 0)], np.iinfo(np.int64).max)
     before = (called < steps.start[0]) | before_capture(trace, launches)[rows]
+    if steps.since is not None:
+        before &= called >= steps.since
     inside = (called >= steps.start[0]) & (called < steps.end[-1])
     if not inside.any():
         return None
