@@ -1,5 +1,6 @@
 """Steps that others recorded: unchanged they are exact, and what is known of them comes out."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -111,3 +112,20 @@ def test_who_waits_for_a_late_rank_and_who_is_late(traces_root: Path) -> None:
     }
     assert shares[0]["communication"] > 0.85
     assert shares[2]["host_other"] > 0.85
+
+
+def test_all_ranks_together_tell_what_a_late_rank_costs(traces_root: Path, tmp_path: Path) -> None:
+    """The others wait 1031 to 1034 ms a step for rank 2, which itself gains by its sleep alone.
+
+    Without the wait a step saves less than that: what the host did meanwhile, 64 ms of allocation
+    among it, is no longer hidden.
+    """
+    for path in (traces_root / TORCHREC).parent.glob(f"{Path(TORCHREC).name}*"):
+        shutil.copy(path, tmp_path)
+    found = wb.open(tmp_path).what_if
+    assert found is not None
+    saved = found.pivot_table("saving_ns_at_most", "rank", "scenario") / 1e6
+    for rank, waited in ((0, 1031), (1, 1034), (3, 1033)):
+        assert waited - 64 < saved.loc[rank, "late_ranks"] < waited
+    assert saved.loc[2, "late_ranks"] == 0
+    assert saved.loc[2, "host_other"] > 990
