@@ -10,7 +10,6 @@ where no step time of record is known; and a library that no record covers is co
 """
 
 from workbench.findings.finding import DeviceFacts, Facts, Finding
-from workbench.findings.launch_bound import EMPTY_QUEUE_SHARE
 from workbench.findings.lost_time import LostTime, worst_device
 from workbench.units import share_text
 
@@ -23,14 +22,16 @@ CRITICAL_SHARE = 0.20
 
 
 def host_code(facts: Facts) -> Finding | None:
-    """Fires when host code outside operators takes more than 10 % with the queue empty."""
+    """Fires when host code outside operators takes more than 10 % of the steps.
+
+    Idle time of these causes lies before its next launch, so the queue is empty then, however
+    full it may be for the other launches: one pause a step is one launch of thousands.
+    """
     found = worst_device(facts, CAUSES)
     if found is None:
         return None
     device, lost = found
     if lost.share <= WARNING_SHARE or not lost.steps:
-        return None
-    if (device.empty_queue_share or 0.0) < EMPTY_QUEUE_SHARE:
         return None
     return _finding(facts, device, lost)
 

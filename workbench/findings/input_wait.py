@@ -18,6 +18,8 @@ CRITICAL_SHARE = 0.20
 """Both as TraceML documents them."""
 LEAST_STEPS_WARNING = 2
 LEAST_STEPS_CRITICAL = 20
+FAST_ENOUGH = 0.8
+"""Own choice: workers that make a batch in less of the step's own time keep up with it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,7 +104,7 @@ def stalled(facts: Facts) -> Stalled | None:
     return Stalled(
         wait=wait,
         bound_ns=bound(facts, wait),
-        parts=_fetched(facts) if parts is None else parts,
+        parts=_fetched(facts, wait) if parts is None else parts,
         split=parts is not None,
     )
 
@@ -165,8 +167,9 @@ def _device_wait(facts: Facts) -> Wait | None:
 def freed(facts: Facts) -> Freed | None:
     """The measured saving of a free loader; ``None`` where no step was replayed.
 
-    The interval is Welch's over the steps of both, widened by what the same steps differ by
-    between two blocks. A loader in the training process itself saves its wait and no more.
+    The steps of record are what they are: the interval is Student's for the replayed ones, widened
+    by what the same steps differ by between two blocks. A loader in the training process itself
+    saves its wait and no more.
     """
     if not facts.step_ns or not facts.replay_step_ns:
         return None
@@ -174,18 +177,17 @@ def freed(facts: Facts) -> Freed | None:
 
     from workbench.statistics.spread import compare_rows
 
-    steps, replayed = (np.asarray([x], np.float64) for x in (facts.step_ns, facts.replay_step_ns))
-    step, replay = float(steps.mean()), float(np.median(replayed))
-    margin = float(np.nan_to_num(compare_rows(replayed, steps).margin[0]))
-    margin = float(np.hypot(margin, (facts.noise_floor or 0.0) * step))
-    saving = max(0.0, step - replay)
+    replayed = np.asarray([facts.replay_step_ns], np.float64)
+    step, replay = sum(facts.step_ns) / len(facts.step_ns), float(np.median(replayed))
+    own = float(np.nan_to_num(compare_rows(replayed, np.full((1, 2), step)).margin[0]))
+    margin = float(np.hypot(own, (facts.noise_floor or 0.0) * replay))
     high = min(step, max(0.0, step - replay + margin))
     if facts.effective.get("workers") == 0 and facts.input_ns:
         high = min(high, sum(facts.input_ns) / len(facts.input_ns))
     return Freed(
         step_ns=step,
         replay_ns=replay,
-        saving_ns=min(saving, high),
+        saving_ns=min(max(0.0, step - replay), high),
         low_ns=min(max(0.0, step - replay - margin), high),
         high_ns=high,
     )
@@ -215,11 +217,19 @@ def _split(stalls: Mapping[str, int | None] | None) -> dict[str, float] | None:
     return {name: ns / total for name, ns in known.items()} if total > 0 else None
 
 
-def _fetched(facts: Facts) -> dict[str, float]:
-    """Shares of the fetch of all batches, for want of a division of the waits themselves."""
-    found = facts.loader_stages
+def _fetched(facts: Facts, wait: Wait) -> dict[str, float]:
+    """Shares of the fetch of all batches, for want of a division of the waits themselves.
+
+    The starts of epochs come first. Workers that make batches faster than they are taken are not
+    what the loop waits for.
+    """
+    found, workers = facts.loader_stages, facts.effective.get("workers") or 0
+    start = _start_share(facts, wait)
     if found is None or not found.fetch_ns:
-        return {}
+        return {"startup": start} if start else {}
+    taken = FAST_ENOUGH * (wait.step_ns - wait.per_step_ns)
+    if workers and found.fetch_ns / found.batches / workers < taken:
+        return {"startup": start, "other": 1 - start}
     storage = found.read_wait_ns or 0
     delayed = min(found.run_delay_ns or 0, found.fetch_ns - found.collate_ns)
     able = max(found.samples_ns - storage - delayed, 0)
@@ -231,8 +241,19 @@ def _fetched(facts: Facts) -> dict[str, float]:
         "oversubscription": delayed,
         "other": able - decode,
     }
-    total = sum(parts.values())
-    return {name: ns / total for name, ns in parts.items()} if total else {}
+    whole = sum(parts.values())
+    shares = {name: ns / whole * (1 - start) for name, ns in parts.items()} if whole else {}
+    return shares | {"startup": start}
+
+
+def _start_share(facts: Facts, wait: Wait) -> float:
+    """Of the wait, what epochs after the first one took to give their first batch."""
+    later = facts.epoch_starts[1:]
+    batches = sum(epoch.batches for epoch in facts.epoch_starts)
+    if not later or not batches or wait.per_step_ns <= 0:
+        return 0.0
+    lost = sum(max(e.start_wait_ns - (e.median_wait_ns or 0.0), 0.0) for e in later if e.workers)
+    return min(1.0, lost / batches / wait.per_step_ns)
 
 
 def samples_per_step(facts: Facts) -> float | None:

@@ -26,6 +26,10 @@ BATCHED = (
     "Each sample costs only microseconds: fetch whole batches with one index call "
     "(give the dataset a __getitems__ method). More workers would likely be slower."
 )
+WHOLE = (
+    "Batches come from memory with one call already: keep the table on the device, or take larger "
+    "batches. Workers would cost more than they save."
+)
 
 
 def row_by_row(facts: Facts, wait: Wait | None = None) -> bool:
@@ -41,12 +45,23 @@ def row_by_row(facts: Facts, wait: Wait | None = None) -> bool:
         if wait is None or not samples or facts.effective.get("workers") != 0:
             return False
         return wait.per_step_ns / samples < CHEAP_SAMPLE_NS
-    if found.sample_ns is None or not found.samples:
+    return _cheap(facts) and (found.samples_per_call or 1) <= 1
+
+
+def whole_batches(facts: Facts) -> bool:
+    """Whether cheap rows in memory are fetched a batch at a time."""
+    found = facts.loader_stages
+    return found is not None and _cheap(facts) and (found.samples_per_call or 1) > 1
+
+
+def _cheap(facts: Facts) -> bool:
+    """Whether samples cost microseconds of a processor each, and nothing is read for them."""
+    found = facts.loader_stages
+    if found is None or found.sample_ns is None or not found.samples:
         return False
     return (
         found.sample_ns < CHEAP_SAMPLE_NS
         and found.samples >= FEW_SAMPLES * found.batches
-        and (found.samples_per_call or 1) <= 1
         and found.cpu_share >= BUSY_SHARE
         and (found.read_share or 0) < READ_SHARE
         and not facts.effective.get("iterable")
@@ -95,10 +110,9 @@ def wanted_workers(facts: Facts, wait: Wait) -> int | None:
 def advice(facts: Facts, wait: Wait) -> tuple[str, dict[str, Any] | None]:
     """What to try, and the setting that does it where a switch can act."""
     workers, usable = facts.effective.get("workers"), usable_cpus(facts)
-    if row_by_row(facts, wait):
-        return BATCHED, None
-    if workers is None:
-        return UNSEEN, None
+    if workers is None or whole_batches(facts) or row_by_row(facts, wait):
+        cheap = WHOLE if whole_batches(facts) else BATCHED if row_by_row(facts, wait) else UNSEEN
+        return cheap, None
     wanted = wanted_workers(facts, wait)
     if workers == 0:
         return (

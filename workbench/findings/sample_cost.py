@@ -15,7 +15,7 @@ from typing import Any
 
 from workbench.findings.finding import Facts, Finding
 from workbench.findings.input_wait import Stalled, stalled
-from workbench.findings.loader_advice import BATCHED, READ_SHARE, row_by_row
+from workbench.findings.loader_advice import BATCHED, READ_SHARE, row_by_row, whole_batches
 from workbench.units import share_text, time_text
 
 CODE = "WB102"
@@ -37,9 +37,9 @@ def sample_cost(facts: Facts) -> Finding | None:
     if not rows:
         if found.share("decode", "collate") < MOST or (stages.read_share or 0) >= READ_SHARE:
             return None
-        if stages.cpu_share < BUSY_SHARE:
+        if stages.cpu_share < BUSY_SHARE or whole_batches(facts):
             return None
-    names = ("decode", "collate", "transfer", "starvation", "other") if rows else _WORK
+    names = (*_WORK, "transfer", "starvation", "other") if rows else _WORK
     if rows and found.share(*names) < MOST:
         return None
     return _finding(facts, found, names, rows=rows)

@@ -27,6 +27,10 @@ MISLEADING_SHARE = 0.10
 """Own choice: from this share of a step on, a long wait in the trace looks like the culprit, so
 that ruling it out is worth a line."""
 MOST_SITES = 3
+_AHEAD = (
+    ". Removing the wait gains only what a host that runs ahead can hide of other idle time, by "
+    "replaying the steps."
+)
 
 _ADVICE: tuple[tuple[tuple[str, ...], str], ...] = (
     (
@@ -94,15 +98,20 @@ def _ruled_out(
     if waited / calls.time_ns <= MISLEADING_SHARE:
         return None
     longest = max(calls.sites, key=lambda site: site.wait_ns)
+    ahead = (lost.saving_ns or 0.0) > NOTE_SHARE * (lost.step_ns or 0.0)
     return Finding(
         code=CODE,
         title=f"{_place(longest)} makes the host wait {_waited(calls)}, but the device is busy "
-        f"meanwhile and idles only {share_text(lost.share)} of {lost.whole} for it: removing the "
-        "wait saves no more than that.",
+        f"meanwhile and idles only {share_text(lost.share)} of {lost.whole} for it"
+        + (_AHEAD if ahead else ": removing the wait saves no more than that."),
         verdict="no",
         severity="info",
         evidence=_evidence(calls),
-        advice="Leave it, and look at what keeps the device busy meanwhile.",
+        advice=(
+            "Look first at what keeps the device busy meanwhile."
+            if ahead
+            else "Leave it, and look at what keeps the device busy meanwhile."
+        ),
         share_of_window=lost.share,
         saving_ns_per_step_at_most=lost.saving_ns,
         speedup_at_most=lost.speedup,

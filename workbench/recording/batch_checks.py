@@ -32,18 +32,18 @@ class BatchChecks:
 
     Args:
         loader: What is in force: ``workers``, ``prefetch_factor`` and ``iterable``.
-        room: Reads the shared memory.
+        room: Reads the shared memory; the machine's when left out.
     """
 
     def __init__(
         self,
         loader: Mapping[str, Any],
-        room: Callable[[], SharedMemory | None] = shared_memory,
+        room: Callable[[], SharedMemory | None] | None = None,
     ) -> None:
         self._workers = loader.get("workers") or 0
         self._prefetch = loader.get("prefetch_factor") or 2
         self._compares = bool(loader.get("iterable")) and self._workers > 1
-        self._room = room
+        self._room = room or shared_memory
         self._batches = 0
         self._seen: set[bytes] = set()
         self._samples = self._repeated = 0

@@ -57,5 +57,5 @@ def _together(step_ns: float, batch_ns: float, *, inside: bool) -> str:
     if ratio > 1 + ALIKE:
         return f"The loader is the limit: it would have to be {significant(ratio)} times as fast."
     if ratio < 1 - ALIKE:
-        return "The loader keeps up."
-    return "The loader keeps up, but only just."
+        return "Once it runs, the loader keeps up."
+    return "Once it runs, the loader keeps up, but only just."
