@@ -12,9 +12,10 @@ from tests.reporting import sample
 from workbench.reporting import report
 
 HOSTILE = "</script><script>window.hacked = 1</script><img src=x onerror='window.hacked = 1'>"
-CHARTS = 11
+CHARTS = 13
 """Comparison and the kernels that differ; breakdown, steps, input, idle, kernels, operators; folded
-away the waterfall, the steps by parts and the queue."""
+away the waterfall, the steps by parts, the queue, the
+critical path and what changes save at most."""
 OPEN_FOLDS = "document.querySelectorAll('.wb-folded').forEach((fold) => { fold.open = true; })"
 FITTING = """() => [...document.querySelectorAll(".wb-plot")].every(
     (plot) => plot.clientWidth === +plot.querySelector("svg").getAttribute("width"))"""

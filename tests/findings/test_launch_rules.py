@@ -143,6 +143,24 @@ def test_host_code_that_the_device_hides_is_silent(tmp_path: Path) -> None:
     assert of(looped(hidden, 1000).run(tmp_path), "WB209") is None
 
 
+def test_one_long_pause_a_step_is_told_although_the_queue_is_full_otherwise(tmp_path: Path) -> None:
+    """Of 20 launches a step one meets an empty queue: the one behind 600 µs of sleep.
+
+    The device works 410 of 1000 µs, from 610 to 1020 of each step.
+    """
+
+    def sleeping(loop: Loop, at: float) -> None:
+        loop.trace.range("sleep", at, 600)
+        for number in range(20):
+            call = at + 600 + 8 * number
+            loop.launch("gemm", call=(call, 5), kernel=(at + 610 + 20.5 * number, 20.5))
+
+    finding = fired(looped(sleeping, 1000).run(tmp_path), "WB209")
+    assert finding.evidence["empty_queue_share"] == pytest.approx(0.05)
+    assert finding.share_of_window == pytest.approx(0.58, abs=0.01), "from 20 to 600"
+    assert "sleep" in finding.title
+
+
 def test_a_launch_bound_loop_is_not_blamed_on_python(tmp_path: Path) -> None:
     assert of(looped(small_kernels, 1000).run(tmp_path), "WB209") is None
 

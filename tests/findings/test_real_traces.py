@@ -68,6 +68,13 @@ EXPECTED: dict[str, set[str]] = {
     "pytorch-labs__segment-anything-fast/amg_example__asdf_True.json.gz": {"WB203"},
     # 1.3 s in one cudaLaunchKernel, the first of its name.
     "harryjmoss__particle_transformer/gpu_working_chrome_trace.json.gz": set(),
+    # Without steps; 6.7 of 16 s are waiting for batches, beside the loading of kernels.
+    "facebookresearch__param/et_replay__tests__inputs__resnet_kineto.json.gz": {"WB101"},
+    # One rank that sleeps for a second a step, its queue full otherwise.
+    "pytorch__torchrec/examples__golden_training__trace__sst_sleep_pl_dense_after_backward_2__"
+    "ip-172-31-16-248.us-east-2.compute.internal_19490.1698954910152757753.pt.trace.json.gz": {
+        "WB209"
+    },
     # The CPU of a laptop: nothing of a device, no steps.
     "JC-me-coding__dtu_mlops/trace.json.gz": set(),
 }
@@ -92,9 +99,10 @@ def test_a_job_is_one_list_and_its_headline_the_straggler(
     for trace in (traces_root / "pytorch__torchrec").glob("*sst_sleep*"):
         (tmp_path / trace.name).symlink_to(trace)
     run = wb.open(tmp_path)
-    assert [finding.code for finding in run.findings] == ["WB402", "WB203"]
-    assert run.findings[1].verdict == "no"
-    assert len(run.findings[1].evidence["ranks"]) == 3
+    assert [finding.code for finding in run.findings] == ["WB402", "WB209", "WB203"]
+    assert run.findings[1].rank == 2, "what makes it late"
+    assert run.findings[2].verdict == "no"
+    assert len(run.findings[2].evidence["ranks"]) == 3
     assert repr(run).splitlines()[1].startswith("Rank 2 is a straggler")
 
 
