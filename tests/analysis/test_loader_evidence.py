@@ -42,6 +42,14 @@ def test_a_busy_machine_is_no_waiting_of_the_loader() -> None:
     assert found.cpu_share == pytest.approx(0.8)
 
 
+def test_a_batch_that_was_interrupted_decides_nothing() -> None:
+    """Two batches of 100 ms with 40 of CPU; a third took 2 s for the same work."""
+    found = loader_stages(batches(batch(), batch(1), batch(2, fetch_ns=2000)))
+    assert found is not None
+    assert found.cpu_share == pytest.approx(0.4)
+    assert found.sample_ns == 25 * MS
+
+
 def test_what_was_looked_at_in_some_batches_counts_for_all() -> None:
     found = loader_stages(batches(batch(read_bytes=1000), batch(1)))
     assert found is not None

@@ -186,13 +186,21 @@ def test_a_wait_that_costs_nothing_when_it_is_gone_is_silent() -> None:
 
 
 def test_replayed_steps_that_scatter_leave_the_bound_as_wide_as_they_do() -> None:
-    """Steps of 100 ms; replayed 60, 100, 140: on average the same, and nobody can say so."""
-    replayed = tuple(ms * MS for ms in (60, 100, 140))
+    """Steps of 100 ms; replayed 84, 100, 116: on average the same, and nobody can say so."""
+    replayed = tuple(ms * MS for ms in (84, 100, 116))
     finding = fired(measured(100, 30, replay_step_ns=replayed, effective={"workers": 2}))
     assert finding.evidence["saving_low_us"] == 0
     # Student's t for two degrees of freedom is 4.303.
-    margin = 4.303 * 40 / 3**0.5 * MS
+    margin = 4.303 * 16 / 3**0.5 * MS
     assert finding.saving_ns_per_step_at_most == pytest.approx(margin, rel=1e-3)
+
+
+def test_replayed_steps_that_scatter_over_half_a_step_tell_nothing() -> None:
+    """60, 100 and 140 ms: the interval is 99 ms to both sides, and the wait is the bound."""
+    replayed = tuple(ms * MS for ms in (60, 100, 140))
+    finding = fired(measured(100, 30, replay_step_ns=replayed, effective={"workers": 2}))
+    assert finding.saving_ns_per_step_at_most == 30 * MS
+    assert "replayed_step_us" not in finding.evidence
 
 
 def test_the_rate_that_is_needed_is_said_before_the_remedy() -> None:

@@ -24,6 +24,11 @@ class LoaderStages:
     fetch_ns: int
     fetch_cpu_ns: int
     """CPU time of the fetching thread alone."""
+    batch_ns: float
+    """Fetch of the median batch: others that take the processor lengthen some, not most."""
+    cpu_share: float
+    """CPU time over the time in which the fetching thread could have had a processor, of the
+    median batch."""
     run_delay_ns: int | None
     """Of the fetch, ready to run with no processor free."""
     samples_ns: int
@@ -45,12 +50,6 @@ class LoaderStages:
     """Through the pipe, of the median batch; the rest goes through shared memory."""
 
     @property
-    def cpu_share(self) -> float:
-        """CPU time over the time in which the fetching thread could have had a processor."""
-        able = self.fetch_ns - (self.run_delay_ns or 0)
-        return min(1.0, self.fetch_cpu_ns / able) if able > 0 else 0.0
-
-    @property
     def read_share(self) -> float | None:
         """Of the fetch, waiting for reads."""
         if self.read_wait_ns is None or not self.fetch_ns:
@@ -59,8 +58,8 @@ class LoaderStages:
 
     @property
     def sample_ns(self) -> float | None:
-        """Fetch per sample, collate included."""
-        return self.fetch_ns / self.samples if self.samples else None
+        """Fetch per sample of the median batch, collate included."""
+        return self.batch_ns * self.batches / self.samples if self.samples else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,6 +89,8 @@ def loader_stages(batches: pd.DataFrame) -> LoaderStages | None:
         samples=_sum(seen, "samples"),
         fetch_ns=_sum(seen, "fetch_ns") or 0,
         fetch_cpu_ns=_sum(seen, "fetch_cpu_ns") or 0,
+        batch_ns=_median(seen, "fetch_ns") or 0.0,
+        cpu_share=_cpu_share(seen),
         run_delay_ns=_scaled(seen, "fetch_run_delay_ns"),
         samples_ns=_sum(seen, "samples_ns") or 0,
         collate_ns=int(seen["collate_ns"].fillna(0).sum()),
@@ -174,6 +175,15 @@ def loader_system(system: pd.DataFrame, about: Mapping[str, Any]) -> dict[str, A
         "storage": list(about.get("storage") or ()),
         "network_mounts": list(about.get("network_mounts") or ()),
     }
+
+
+def _cpu_share(seen: pd.DataFrame) -> float:
+    """Of the batches whose delays were counted; of all, where none was."""
+    known = seen[seen["fetch_run_delay_ns"].notna()]
+    rows = known if len(known) else seen
+    able = rows["fetch_ns"] - rows["fetch_run_delay_ns"].fillna(0)
+    shares = (rows["fetch_cpu_ns"] / able)[able > 0].dropna().astype("float64")
+    return min(1.0, float(shares.median())) if len(shares) else 0.0
 
 
 def _read_wait(seen: pd.DataFrame) -> int | None:

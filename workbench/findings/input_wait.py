@@ -20,6 +20,8 @@ LEAST_STEPS_WARNING = 2
 LEAST_STEPS_CRITICAL = 20
 FAST_ENOUGH = 0.8
 """Own choice: workers that make a batch in less of the step's own time keep up with it."""
+UNTOLD = 0.5
+"""Own choice: half of an interval that is wider, as a share of the step, leaves all open."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -169,7 +171,7 @@ def freed(facts: Facts) -> Freed | None:
 
     The steps of record are what they are: the interval is Student's for the replayed ones, widened
     by what the same steps differ by between two blocks. A loader in the training process itself
-    saves its wait and no more.
+    saves its wait and no more. Replayed steps that scatter over half a step tell nothing.
     """
     if not facts.step_ns or not facts.replay_step_ns:
         return None
@@ -181,6 +183,8 @@ def freed(facts: Facts) -> Freed | None:
     step, replay = sum(facts.step_ns) / len(facts.step_ns), float(np.median(replayed))
     own = float(np.nan_to_num(compare_rows(replayed, np.full((1, 2), step)).margin[0]))
     margin = float(np.hypot(own, (facts.noise_floor or 0.0) * replay))
+    if margin > UNTOLD * step:
+        return None
     high = min(step, max(0.0, step - replay + margin))
     if facts.effective.get("workers") == 0 and facts.input_ns:
         high = min(high, sum(facts.input_ns) / len(facts.input_ns))
@@ -228,11 +232,15 @@ def _fetched(facts: Facts, wait: Wait) -> dict[str, float]:
     if found is None or not found.fetch_ns:
         return {"startup": start} if start else {}
     taken = FAST_ENOUGH * (wait.step_ns - wait.per_step_ns)
-    if workers and found.fetch_ns / found.batches / workers < taken:
+    if workers and found.batch_ns / workers < taken:
         return {"startup": start, "other": 1 - start}
     storage = found.read_wait_ns or 0
-    delayed = min(found.run_delay_ns or 0, found.fetch_ns - found.collate_ns)
-    able = max(found.samples_ns - storage - delayed, 0)
+    # Where there is a processor for each worker, it is other programs that take it.
+    usable = facts.environment.get("usable_cpus")
+    crowded = isinstance(usable, int) and workers > usable
+    delay = min(found.run_delay_ns or 0, max(found.samples_ns - storage, 0))
+    delayed = delay if crowded else 0
+    able = max(found.samples_ns - storage - delay, 0)
     decode = min(able, max(found.fetch_cpu_ns - found.collate_ns, 0))
     parts = {
         "storage": storage,

@@ -89,10 +89,7 @@ def needed_workers(facts: Facts, wait: Wait) -> int | None:
         return None
     found = freed(facts)
     step = found.replay_ns if found is not None else wait.step_ns - wait.per_step_ns
-    # A batch that was made while its worker had no processor would be made faster on one.
-    made = (stages.fetch_ns - (stages.run_delay_ns or 0) + (stages.serialize_ns or 0)) / max(
-        stages.batches, 1
-    )
+    made = stages.batch_ns + (stages.serialize_ns or 0) / stages.batches
     return math.ceil(made / step) if step > 0 else None
 
 

@@ -22,7 +22,7 @@ CODE = "WB102"
 
 MOST = 0.5
 """Own choice: at least so much of the wait must be due to it."""
-BUSY_SHARE = 0.7
+BUSY_SHARE = 0.6
 """Own choice for "CPU time is about wall time": below it, loading mostly waits for something."""
 SLOW_TENSOR = "list of numpy.ndarrays is extremely slow"
 """From torch's own warning about torch.tensor([array, array, …])."""
@@ -52,7 +52,7 @@ def _finding(facts: Facts, found: Stalled, names: tuple[str, ...], *, rows: bool
     stages = facts.loader_stages
     assert stages is not None
     collating = stages.collate_ns > stages.samples_ns
-    per_batch = stages.fetch_ns / stages.batches
+    per_batch = stages.batch_ns
     each = "" if stages.sample_ns is None else f"{time_text(stages.sample_ns)} a sample, "
     what = "collating batches" if collating else "Python for every single sample"
     if not rows and not collating:

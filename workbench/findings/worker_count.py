@@ -95,7 +95,7 @@ def _too_few(facts: Facts, workers: int, usable: int) -> Finding | None:
             "workers": workers,
             "needed_workers": needed,
             "usable_cpus": usable,
-            "batch_us": stages.fetch_ns / stages.batches / 1000,
+            "batch_us": stages.batch_ns / 1000,
             "wait_us_per_step": found.wait.per_step_ns / 1000,
         },
         advice=f"Try workers={wanted}."
