@@ -102,7 +102,14 @@ def _where_it_goes(run: Run) -> str | None:
         said = f"on the mean of {len(shown)} ranks, {said}"
     if several and worst != "times":
         said += _spread(shown, measured)
-    return f"{said[0].upper()}{said[1:]}. No rule of this version has advice on it."
+    return f"{said[0].upper()}{said[1:]}. {_silence(run)}"
+
+
+def _silence(run: Run) -> str:
+    """Why nothing more is said: no rule fires, or few can without steps."""
+    if any(rank.steps is not None for rank in run.ranks):
+        return "No rule of this version fires on it."
+    return "No rule fires on it: most of them judge steps, and the trace marks none."
 
 
 def _spread(shown: Sequence[Breakdown], measured: Mapping[str, int]) -> str:
