@@ -7,6 +7,7 @@ from typing import Any
 
 from workbench.findings.finding import Facts
 from workbench.findings.input_wait import Wait, freed, samples_per_step
+from workbench.units import time_text
 
 CHEAP_SAMPLE_NS = 100_000
 """Below it a worker's transfer costs more than the fetch it saves: rows of an in-memory table at
@@ -15,6 +16,8 @@ FEW_SAMPLES = 4
 """Own choice: batches of fewer samples gain little by being fetched at once."""
 BUSY_SHARE = 0.5
 """Own choice: rows of a table in memory keep a processor busy at least so much of their fetch."""
+HANDED_SHARE = 0.5
+"""Own choice: handing over is the cause from this part of the wait on."""
 READ_SHARE = 0.2
 """Own choice: with more of the fetch waiting for reads, rows do not come from memory."""
 
@@ -89,6 +92,9 @@ def needed_workers(facts: Facts, wait: Wait) -> int | None:
         return None
     found = freed(facts)
     step = found.replay_ns if found is not None else wait.step_ns - wait.per_step_ns
+    # No worker takes that from the training process.
+    taking = (stages.unpickle_ns or 0) / stages.batches
+    step = step + taking if stages.pin_ns is None else max(step, taking)
     made = stages.batch_ns + (stages.serialize_ns or 0) / stages.batches
     return math.ceil(made / step) if step > 0 else None
 
@@ -104,6 +110,19 @@ def wanted_workers(facts: Facts, wait: Wait) -> int | None:
     return wanted if wanted > workers else max(1, min(4, most)) if workers == 0 else None
 
 
+def handed_over(facts: Facts, wait: Wait) -> float | None:
+    """Time per batch in which it is unpickled, where that is most of what a step waits for.
+
+    Every tensor of a batch comes through shared memory of its own, at some 50 to 500 µs each.
+    """
+    stages = facts.loader_stages
+    if stages is None or not stages.batches or not stages.unpickle_ns:
+        return None
+    each = stages.unpickle_ns / stages.batches
+    makes = stages.batch_ns / max(facts.effective.get("workers") or 1, 1)
+    return each if each > max(HANDED_SHARE * wait.per_step_ns, makes) else None
+
+
 def advice(facts: Facts, wait: Wait) -> tuple[str, dict[str, Any] | None]:
     """What to try, and the setting that does it where a switch can act."""
     workers, usable = facts.effective.get("workers"), usable_cpus(facts)
@@ -111,6 +130,12 @@ def advice(facts: Facts, wait: Wait) -> tuple[str, dict[str, Any] | None]:
         cheap = WHOLE if whole_batches(facts) else BATCHED if row_by_row(facts, wait) else UNSEEN
         return cheap, None
     wanted = wanted_workers(facts, wait)
+    if workers and (each := handed_over(facts, wait)) is not None:
+        return (
+            f"Taking a batch over from its worker takes {time_text(each)}, more than making it: "
+            "pack its tensors into few large ones, or load in the training process (workers=0).",
+            {"workers": 0},
+        )
     if workers == 0:
         return (
             f"Load in worker processes: try workers={wanted} and measure again.",

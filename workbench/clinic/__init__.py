@@ -1,0 +1,18 @@
+"""Planted faults: training loops whose bottleneck is known, for lessons, tests and benchmarks.
+
+::
+
+    from workbench import clinic
+
+    patient = clinic.case("slow_decode")
+    run = wb.profile(patient.workload())
+    patient.question, patient.answer      # ask first, look later
+
+``CASES`` lists them all. Each is seeded, runs on two processor cores in well under a minute, and
+needs no file and no network.
+"""
+
+from workbench.clinic.case import Case
+from workbench.clinic.cases import CASES, case
+
+__all__ = ["CASES", "Case", "case"]
