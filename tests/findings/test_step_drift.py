@@ -40,7 +40,39 @@ def test_what_slow_steps_cost_is_spread_over_all() -> None:
     assert finding is not None
     assert finding.saving_ns_per_step_at_most == pytest.approx(2 * MS)
     assert finding.share_of_window == pytest.approx(2 / 12)
-    assert finding.evidence["growth_us_per_step"] is None
+    assert not [name for name in finding.evidence if name.startswith("growth")]
+
+
+def test_bursts_of_workers_are_the_loader_not_the_step() -> None:
+    """Three workers deliver three batches at once: every third step of 10 ms waits 20 ms more.
+
+    A loop that logs for 20 ms at every third step has the same step times and no wait: 33 of 100
+    such steps cost 6.6 ms a step.
+    """
+    waits = tuple(20 * MS if step % 3 == 2 else 0 for step in range(100))
+    steps = tuple(10 * MS + wait for wait in waits)
+    assert step_drift(Facts(step_ns=steps, input_ns=waits)) is None
+    finding = step_drift(Facts(step_ns=steps, input_ns=(0,) * 100))
+    assert finding is not None
+    assert finding.evidence["period_steps"] == 3
+    assert finding.saving_ns_per_step_at_most == pytest.approx(6.6 * MS)
+
+
+def test_growth_counts_by_what_it_adds_to_the_whole_step() -> None:
+    """Work of 2 ms that doubles in steps of 100 ms adds 2 %: nothing. In steps of 4 ms it is told.
+
+    There 2 + 2k/99 ms of work and 2 ms of wait: from 2 ms by 100 %, of which 3 of 5 ms are work.
+    """
+    worked = [2 * MS + 2 * MS * step // 99 for step in range(100)]
+
+    def waiting(wait: int) -> Facts:
+        return Facts(step_ns=tuple(ns + wait for ns in worked), input_ns=(wait,) * 100)
+
+    assert step_drift(waiting(98 * MS)) is None
+    finding = step_drift(waiting(2 * MS))
+    assert finding is not None
+    assert finding.evidence["growth_share"] == pytest.approx(3 / 5, rel=0.01)
+    assert not {"period_steps", "slow_steps"} & set(finding.evidence)
 
 
 @pytest.mark.parametrize("seed", range(20))

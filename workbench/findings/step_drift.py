@@ -1,6 +1,8 @@
 """WB212: steps grow longer during the run, or every so many of them is slow.
 
-What: a trend of the step times of record, or slow steps at a fixed distance.
+What: a trend of the step times of record, or slow steps at a fixed distance. Where the wait for
+input was measured, each step is looked at without it: W workers deliver in bursts of W batches, and
+that wait is told as such.
 Why: something piles up (histories, histograms, queues of uploads), or a callback runs every so many
 steps; a mean hides both.
 What to do: look at what runs at that distance (logging, checkpoints, telemetry) and at what it
@@ -8,6 +10,9 @@ keeps; do it less often, or in another thread.
 When it is wrong: inputs that grow by design (a curriculum, longer sequences) and a processor that
 gets hot show the same trend.
 """
+
+from dataclasses import replace
+from typing import Any
 
 from workbench.findings.finding import Facts, Finding, Severity
 from workbench.statistics.drift import Drift, Period, drift, period
@@ -30,17 +35,33 @@ def step_drift(facts: Facts) -> Finding | None:
     """Fires on a growing or periodic step time, measured without the profiler."""
     if not facts.step_ns:
         return None
-    times = facts.step_ns[:: max(1, len(facts.step_ns) // MOST_STEPS)]
-    grown = drift(times)
-    regular = period(facts.step_ns)
+    worked = _without_input(facts.step_ns, facts.input_ns)
     mean = sum(facts.step_ns) / len(facts.step_ns)
-    if grown is not None and grown.growth <= NOTE_GROWTH:
-        grown = None
+    grown = _growth(worked, mean)
+    regular = period(worked)
     if regular is not None and regular.excess_ns <= NOTE_SHARE * mean:
         regular = None
     if grown is None and regular is None:
         return None
     return _finding(facts, grown, regular, mean)
+
+
+def _without_input(steps: tuple[int, ...], waits: tuple[int, ...] | None) -> tuple[int, ...]:
+    """Step times less their wait for input; as they are where that was not measured."""
+    if waits is None or len(waits) != len(steps):
+        return steps
+    return tuple(max(0, step - wait) for step, wait in zip(steps, waits, strict=True))
+
+
+def _growth(worked: tuple[int, ...], mean: float) -> Drift | None:
+    """A trend that matters to whole steps, of which ``mean`` is the mean with the wait."""
+    stride = max(1, len(worked) // MOST_STEPS)
+    grown = drift(worked[::stride])
+    if grown is None:
+        return None
+    part = sum(worked) / len(worked) / mean
+    grown = replace(grown, slope_ns=grown.slope_ns / stride, growth=grown.growth * part)
+    return grown if grown.growth > NOTE_GROWTH else None
 
 
 def _finding(facts: Facts, grown: Drift | None, regular: Period | None, mean: float) -> Finding:
@@ -64,20 +85,27 @@ def _finding(facts: Facts, grown: Drift | None, regular: Period | None, mean: fl
         title=f"{title[0].upper()}{title[1:]}.",
         verdict="yes",
         severity=graded,
-        evidence={
-            "growth_us_per_step": None if grown is None else grown.slope_ns / 1000,
-            "growth_share": None if grown is None else grown.growth,
-            "period_steps": None if regular is None else regular.steps,
-            "slow_steps": None if regular is None else regular.spikes,
-            "steps": len(facts.step_ns or ()),
-            "source": "measured without the profiler",
-        },
+        evidence=_evidence(facts, grown, regular),
         advice=_advice(regular),
         share_of_window=share,
         saving_ns_per_step_at_most=saving,
         speedup_at_most=mean / (mean - saving) if saving is not None and saving < mean else None,
         rank=facts.rank,
     )
+
+
+def _evidence(facts: Facts, grown: Drift | None, regular: Period | None) -> dict[str, Any]:
+    """What of the two fired; the other was measured and is nothing to tell."""
+    found: dict[str, Any] = {}
+    if grown is not None:
+        found |= {"growth_us_per_step": grown.slope_ns / 1000, "growth_share": grown.growth}
+    if regular is not None:
+        found |= {"period_steps": regular.steps, "slow_steps": regular.spikes}
+    return found | {
+        "steps": len(facts.step_ns or ()),
+        "input_wait": "within the steps" if facts.input_ns is None else "left out",
+        "source": "measured without the profiler",
+    }
 
 
 def _advice(regular: Period | None) -> str:
