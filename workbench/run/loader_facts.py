@@ -21,4 +21,7 @@ def loader_facts(run: Run) -> dict[str, Any]:
         found["loader_system"] = loader_system(
             system, {str(name): value for name, value in system.attrs.items()}
         )
+    stalls = run.rank().stalls
+    if stalls is not None:
+        found["stalls_ns"] = dict(stalls.by_part)
     return found

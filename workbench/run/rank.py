@@ -27,11 +27,13 @@ if TYPE_CHECKING:
     from workbench.analysis.queue import LaunchStatistics
     from workbench.analysis.ranges import Range
     from workbench.analysis.ranks.part import RankPart
+    from workbench.analysis.stalls.parts import Stalls, Unseen
     from workbench.analysis.steps import Steps
     from workbench.analysis.trust import Trust
     from workbench.run.details import Details
     from workbench.run.job import Job
     from workbench.run.replayed import Replayed
+    from workbench.run.stalls import Recorded
 
 Watch = AbstractContextManager[Callable[[int], None] | None]
 """Entered while a trace is read; gives what is told the number of bytes of text so far."""
@@ -60,6 +62,8 @@ class RankAnalysis:
         """The other ranks of the same Run; ``None`` for one rank alone."""
         self.infer_steps = False
         """Whether what repeats may stand for steps where none is marked."""
+        self.recorded_input: Callable[[], Recorded] | None = None
+        """Gives what was recorded of this rank's loader; ``None`` where nothing can have been."""
         self.record_step_ns: float | None = None
         """Median step time without the profiler; ``None`` for a trace from elsewhere."""
 
@@ -249,6 +253,20 @@ class RankAnalysis:
         if self.input_wait is None or self.host_breakdown is None:
             return None
         return self.host_breakdown.get("input")
+
+    @cached_property
+    def split_of_input(self) -> Stalls | Unseen:
+        """The exposed wait for input, divided, or why it cannot be."""
+        from workbench.run.stalls import find_stalls
+
+        return find_stalls(self, self.recorded_input)
+
+    @property
+    def stalls(self) -> Stalls | None:
+        """The exposed wait for input by the stage of the batch that was waited for."""
+        from workbench.analysis.stalls.parts import Unseen
+
+        return None if isinstance(self.split_of_input, Unseen) else self.split_of_input
 
     @cached_property
     def collectives(self) -> Collectives | None:

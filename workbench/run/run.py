@@ -14,6 +14,7 @@ from workbench.run import tables
 from workbench.run.job import Job
 from workbench.run.rank import RankAnalysis
 from workbench.run.replayed import step_of_record
+from workbench.run.stalls import stalls_table
 from workbench.store.record import RunRecord
 
 if TYPE_CHECKING:
@@ -73,6 +74,7 @@ class Run:
         for rank in self.ranks:
             rank.job = self.job
             rank.record_step_ns = step_of_record(record)
+        self._first.recorded_input = lambda: (self.loader_records, self.system)
         self.record = record
         self.folder = folder
         self.kind: Literal["measured", "trace"] = "trace" if record is None else "measured"
@@ -178,6 +180,15 @@ class Run:
     def input(self) -> pd.DataFrame | None:
         """Every wait for a batch inside the window: start, length, step."""
         return self._table(tables.input_waits)
+
+    @cached_property
+    def stalls(self) -> pd.DataFrame | None:
+        """Every step's exposed wait for input, divided by what the awaited batch was in.
+
+        A column a part; they sum to ``exposed_ns`` exactly. What lies in no complete step is a row
+        without a number.
+        """
+        return self._table(stalls_table)
 
     @cached_property
     def memory(self) -> pd.DataFrame | None:

@@ -11,6 +11,7 @@ from workbench.findings import Finding
 from workbench.run.breadth import breadth, breadth_not_measured
 from workbench.run.loader import loader_not_measured
 from workbench.run.rank import RankAnalysis
+from workbench.run.stalls import stalls_json
 from workbench.store.record import RunRecord
 
 if TYPE_CHECKING:
@@ -70,6 +71,8 @@ def not_measured(run: Run) -> dict[str, str]:
     reasons |= loader_not_measured(run)
     if all(rank.input_wait is None for rank in ranks):
         reasons["input"] = "the trace holds no record of a data loader"
+    if all(rank.stalls is None for rank in ranks):
+        reasons["stalls"] = str(getattr(ranks[0].split_of_input, "reason", ""))
     if all(rank.memory is None for rank in ranks):
         reasons["memory"] = "memory was not recorded: use Record(memory=True)"
     if all(rank.communication is None for rank in ranks):
@@ -278,6 +281,7 @@ def _input(rank: RankAnalysis) -> dict[str, Any] | None:
         "wait_us": wait.wait_ns / 1000,
         "exposed_us": _us(rank.exposed_input_ns),
         "batches": int(wait.batches),
+        **stalls_json(rank),
     }
 
 

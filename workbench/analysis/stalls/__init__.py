@@ -1,0 +1,1 @@
+"""What the exposed wait for input was spent on: the stages of the batch that was waited for."""
