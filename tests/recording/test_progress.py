@@ -1,6 +1,7 @@
 """The bar is text, appears only where somebody looks, and leaves nothing behind."""
 
 import io
+import re
 import sys
 import threading
 
@@ -40,3 +41,19 @@ def test_it_is_silent_when_told_so_or_when_nobody_looks(
         bar.expect(3)
         bar.advance()
     assert stream.getvalue() == ""
+
+
+def test_it_never_shows_more_steps_than_its_total(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two steps are expected and five come, as when a noisy machine is measured again."""
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    with Progress(shown=True, title="resnet18") as bar:
+        bar.expect(2)
+        for _ in range(5):
+            bar.advance()
+            bar.stage("measuring")
+    shown = [
+        (int(done), int(total)) for done, total in re.findall(r"(\d+)/(\d+)", terminal.getvalue())
+    ]
+    assert (5, 5) in shown
+    assert all(done <= total for done, total in shown)

@@ -40,8 +40,10 @@ class Progress:
             self._bar.total = self._bar.n + more
 
     def advance(self) -> None:
-        """One step is done."""
+        """One step is done; a step that was not expected raises the total."""
         if self._bar is not None:
+            if self._bar.total is not None:
+                self._bar.total = max(self._bar.total, self._bar.n + 1)
             self._bar.update(1)
 
 
