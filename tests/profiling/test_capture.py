@@ -166,7 +166,11 @@ def test_an_error_in_the_loop_comes_through_and_what_is_whole_is_kept() -> None:
 def test_an_existing_folder_is_left_alone_and_the_new_one_is_said() -> None:
     first, second = captured(14), captured(14)
     assert (first.folder, second.folder) == (Path("runs/mine"), Path("runs/mine-2"))
-    assert "'mine' was there already: this Run is called 'mine-2'" in second.notes
+    said = f"'mine' was there already: this Run is called 'mine-2' and lies in {second.folder}"
+    assert said in second.notes
+    assert said in second.run.notes
+    assert repr(first) == f"<capture, Run in {first.folder}>"
+    assert repr(second) == f"<capture, Run in {second.folder}>\n{said}"
 
 
 def test_a_range_keeps_its_real_name() -> None:

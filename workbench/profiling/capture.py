@@ -121,6 +121,13 @@ class Capture:
                 "torch's profiler be stopped: leave it on the thread that runs the loop."
             )
 
+    def __repr__(self) -> str:
+        if self._active is not None:
+            return f"<capture, running; its Run goes to {self._target} or beside it>"
+        if self.folder is None:
+            return f"<capture, nothing recorded yet; its Run goes to {self._target} or beside it>"
+        return "\n".join((f"<capture, Run in {self.folder}>", *self.notes))
+
     @property
     def run(self) -> "Run":
         """The Run that was recorded.

@@ -74,7 +74,10 @@ def write_run(target: Path, window: Window, measured: Measured) -> Path:
             loader = measured.loader.write(new.path, window.input_ranges)
             notes += measured.loader.probe.notes
         if new.name != wanted:
-            notes.append(f"{wanted!r} was there already: this Run is called {new.name!r}")
+            notes.append(
+                f"{wanted!r} was there already: this Run is called {new.name!r} "
+                f"and lies in {new.parent / new.name}"
+            )
         measured.notes = notes
         new.record = RunRecord(
             name=new.name,
