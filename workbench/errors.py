@@ -43,7 +43,8 @@ class MissingExtraError(WorkbenchError):
     def __init__(self, package: str, extra: str, purpose: str) -> None:
         super().__init__(
             f"{purpose} needs the package {package!r}, which is not installed. "
-            f'Install it with:  pip install "torch-workbench[{extra}]"'
+            f'Install it with:  pip install "torch-workbench[{extra}]"  '
+            f'or, from a clone:  pip install ".[{extra}]"'
         )
         self.package = package
         self.extra = extra

@@ -116,7 +116,9 @@ def test_a_name_that_needs_torch_says_how_to_get_it():
         "try:\n    wb.Workload\nexcept MissingExtraError as error:\n    print(error)\n"
     )
 
-    assert 'pip install "torch-workbench[torch]"' in run_python(code)
+    said = run_python(code)
+    assert 'pip install "torch-workbench[torch]"' in said
+    assert 'from a clone:  pip install ".[torch]"' in said
 
 
 def test_widgets_without_jupyter_say_how_to_get_it():
