@@ -77,6 +77,16 @@ def test_settings_and_answers_that_the_reference_names_exist():
         assert name in Record.__dataclass_fields__
 
 
+def test_every_answer_of_a_run_that_the_reference_names_exists_and_the_main_ones_have_an_example():
+    named = set(re.findall(r"\brun\.([a-z]\w*)", REFERENCE))
+    examples = "".join(re.findall(r"^```py\n(.*?)^```", REFERENCE, re.MULTILINE | re.DOTALL))
+
+    assert [name for name in named if not hasattr(Run, name)] == []
+    for name in ("critical_path", "what_if", "stalls", "loader", "system"):
+        assert re.search(rf"^\| `run\.{name}`", REFERENCE, re.MULTILINE), name
+        assert f"run.{name}." in examples, name
+
+
 @pytest.mark.parametrize("document", PAGES, ids=str)
 def test_every_linked_file_exists(document: Path):
     text = (ROOT / document).read_text(encoding="utf-8")
@@ -120,3 +130,19 @@ def test_every_floor_has_its_line_in_the_map():
     rooms |= {path.parent.name for path in (ROOT / "workbench").glob("*/__init__.py")}
 
     assert rooms - {"__init__"} <= mapped
+
+
+@pytest.mark.parametrize("document", PAGES, ids=str)
+def test_every_table_renders(document: Path):
+    """A block of rows is a table only with a header, a line of dashes and equally many cells."""
+    text = (ROOT / document).read_text(encoding="utf-8")
+    text = re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
+    for block in re.findall(r"(?:^(?!\s*$).*\n?)+", text, re.MULTILINE):
+        rows = [line for line in block.splitlines() if line.startswith("|")]
+        if not rows:
+            continue
+        assert block.startswith("|"), f"a row stands in a paragraph: {rows[0]}"
+        assert len(rows) > 2, rows[0]
+        assert re.fullmatch(r"\|(\s*:?-+:?\s*\|)+\s*", rows[1]), f"no header: {rows[0]}"
+        cells = {len(re.findall(r"(?<!\\)\|", row)) for row in rows}
+        assert len(cells) == 1, f"unequal rows after {rows[0]}"
