@@ -21,7 +21,7 @@ def _figure(pieces: list[tuple[int, int]], savings: list[Saving] | None = None) 
 def test_the_title_says_what_decides_and_what_can_be_saved():
     figure = _figure([(300, 0), (700, 1)], [Saving("input", "loader free", 650 * US)])
     assert figure.layout.title.text == (
-        "70 % of a step's critical path is input; it saves at most 65 %: loader free"
+        "70 % of a step's critical path is input; the largest saving is at most 65 %: loader free"
     )
     assert figure.layout.title.subtitle.text == (
         "step 7, 1.00 ms under the profiler: input 70 %, compute 30 %"

@@ -37,7 +37,21 @@ def test_the_title_says_who_is_waited_for() -> None:
     drawn = rank_times(ranks([20, 0, 20]), straggler=1, deficit_ns=20 * MS)
     assert title(drawn) == "The ranks wait 20.0 ms of each step for rank 1"
     lengths = list(drawn.data[0].x)
-    assert lengths == pytest.approx([60, 5, 20, 60, 5, 60, 5, 20]), "in ms, phase by phase"
+    told = [60, 5, 20, 15, 60, 5, 35, 60, 5, 20, 15]
+    assert lengths == pytest.approx(told), "in ms, phase by phase; each rank fills its 100 ms"
+
+
+def test_every_colour_of_the_ranks_is_named() -> None:
+    drawn = rank_times(ranks([20, 0, 20]), straggler=1)
+    colours = dict(zip([each.name for each in drawn.data[1:]], drawn.data[1:], strict=True))
+    assert list(colours) == ["compute", "host", "waits for other ranks", "the rest of the step"]
+    assert [each.marker.color for each in colours.values()] == list(drawn.data[0].marker.color[:4])
+
+
+def test_nothing_is_left_of_a_step_that_is_told_whole() -> None:
+    whole = ranks([35, 35]).assign(compute=60.0 * MS, host=5.0 * MS)
+    named = [each.name for each in rank_times(whole).data[1:]]
+    assert named == ["compute", "host", "waits for other ranks"], "60 + 5 + 35 are all 100 ms"
 
 
 def test_without_a_straggler_it_says_the_longest_wait() -> None:

@@ -104,7 +104,7 @@ def headline(by_kind: Mapping[str, int], length: int, savings: Sequence[Saving])
         return said
     best = savings[0]
     most = share_text(min(best.ns / length, 1.0))
-    return f"{said}; it saves at most {most}: {best.label}"
+    return f"{said}; the largest saving is at most {most}: {best.label}"
 
 
 def stretches(

@@ -1,6 +1,6 @@
 """A ranking: names above bars, values at the right edge; shared by kernels and operators."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from workbench.figures import names, template
@@ -11,6 +11,10 @@ if TYPE_CHECKING:
 
 ROW = 36
 """Pixels of one row: a line of text and a bar."""
+
+
+LEGEND = 96
+"""Pixels of the words for the colours: on a narrow page they stand below each other."""
 
 
 class Bar(NamedTuple):
@@ -30,8 +34,23 @@ class Row(NamedTuple):
     bars: tuple[Bar, ...]
 
 
-def ranking(title: str, subtitle: str, rows: Sequence[Row], *, axis: str) -> "go.Figure":
-    """Draw rows from the top; ``title`` and ``subtitle`` are already safe to draw."""
+def ranking(
+    title: str,
+    subtitle: str,
+    rows: Sequence[Row],
+    *,
+    axis: str,
+    legend: Mapping[str, str] | None = None,
+) -> "go.Figure":
+    """Draw rows from the top; ``title`` and ``subtitle`` are already safe to draw.
+
+    Args:
+        title: The finding.
+        subtitle: What is shown.
+        rows: Names, values and bars.
+        axis: What a bar's length is.
+        legend: Label and colour of each part, where a row has several bars.
+    """
     longest = max(sum(bar.ns for bar in row.bars) for row in rows)
     scale = time_scale(longest)
     drawn = template.figure(
@@ -53,7 +72,41 @@ def ranking(title: str, subtitle: str, rows: Sequence[Row], *, axis: str) -> "go
         annotations=_labels(rows),
     )
     drawn.add_bar(**_bars(rows, scale.size))
+    if legend:
+        _explain(drawn, legend)
     return drawn
+
+
+def _explain(drawn: "go.Figure", legend: Mapping[str, str]) -> None:
+    """Say what the colours are, in a line below the axis."""
+    for label, colour in legend.items():
+        drawn.add_bar(
+            x=[None],
+            y=[None],
+            orientation="h",
+            name=names.label(label),
+            marker={"color": colour, "line": {"width": 0}},
+            showlegend=True,
+            hoverinfo="skip",
+        )
+    drawn.data[0].showlegend = False
+    height = drawn.layout.height + LEGEND
+    drawn.update_layout(
+        showlegend=True,
+        barmode="overlay",
+        height=height,
+        margin={"b": template.BOTTOM + LEGEND},
+        legend={
+            "orientation": "h",
+            "x": 0,
+            "xanchor": "left",
+            "yref": "container",
+            "y": 0,
+            "yanchor": "bottom",
+            "itemclick": False,
+            "itemdoubleclick": False,
+        },
+    )
 
 
 def _bars(rows: Sequence[Row], size: float) -> dict[str, Any]:

@@ -14,6 +14,11 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 MOST_ROWS = 32
+LEAST_REST = 0.005
+"""Share of a step from which its rest is drawn: mostly transfers that no compute hides."""
+LEAST_NAMED = 0.005
+"""Share of the longest step from which a colour is named; the hover text names every part."""
+REST = "the rest of the step"
 _FIXED = frozenset({"rank", "step_ns", "wait_ns"})
 _LOOKS = {"host": "host_operators", "copies": "exposed_memory"}
 """Phases that several categories make up take the look of the first of them."""
@@ -48,7 +53,11 @@ def rank_times(
     if len(shown) < len(table):
         subtitle += f" · the {MOST_ROWS} that wait least of {count_text(len(table))}"
     return ranking(
-        headline(table, straggler, deficit_ns), names.plain(subtitle), rows, axis="time a step"
+        headline(table, straggler, deficit_ns),
+        names.plain(subtitle),
+        rows,
+        axis="time a step",
+        legend=_legend(shown, phases),
     )
 
 
@@ -74,17 +83,45 @@ def _row(record: Mapping[Any, Any], phases: list[str]) -> Row:
     for phase in phases:
         ns = float(record[phase])
         if ns > 0:
-            look = palette.category(_LOOKS.get(phase, phase))
-            label = look.label if phase not in _LOOKS else phase
-            bars.append(_bar(record, label, ns, look.colour))
+            bars.append(_bar(record, *_look(phase), ns))
     if known and waited > 0:
-        look = palette.category("exposed_communication_wait")
-        bars.append(_bar(record, "waits for other ranks", float(waited), look.colour))
+        bars.append(_bar(record, *_WAIT, float(waited)))
+    rest = _rest(record, phases)
+    if rest > 0:
+        bars.append(_bar(record, *_REST, rest))
     value = f"waits <b>{time_text(float(waited))}</b>" if known else "wait not measured"
     name = "rank ?" if record["rank"] < 0 else f"rank {int(record['rank'])}"
     return Row(name, value, tuple(bars) or (Bar(0.0, palette.INK, ""),))
 
 
-def _bar(record: Mapping[Any, Any], label: str, ns: float, colour: str) -> Bar:
+_WAIT = ("waits for other ranks", palette.category("exposed_communication_wait").colour)
+_REST = (REST, palette.GRID)
+
+
+def _look(phase: str) -> tuple[str, str]:
+    """Label and colour of a phase."""
+    look = palette.category(_LOOKS.get(phase, phase))
+    return phase if phase in _LOOKS else look.label, look.colour
+
+
+def _rest(record: Mapping[Any, Any], phases: list[str]) -> float:
+    """What the phases and the wait leave of the step; 0 where that is little or unknown."""
+    told = sum(float(record[phase]) for phase in phases if record[phase] > 0)
+    rest = float(record["step_ns"]) - told - float(record["wait_ns"])
+    return rest if rest > LEAST_REST * record["step_ns"] else 0.0
+
+
+def _legend(shown: "pd.DataFrame", phases: list[str]) -> dict[str, str]:
+    """What every colour of the bars says."""
+    least = LEAST_NAMED * shown["step_ns"].max()
+    said = dict(_look(phase) for phase in phases if shown[phase].gt(least).any())
+    if shown["wait_ns"].gt(0).any():
+        said.update([_WAIT])
+    if any(_rest(record, phases) > 0 for record in shown.to_dict("records")):
+        said.update([_REST])
+    return said
+
+
+def _bar(record: Mapping[Any, Any], label: str, colour: str, ns: float) -> Bar:
     said = f"<b>rank {int(record['rank'])} · {names.plain(label)}</b><br>{exact(ns)} a step"
     return Bar(ns, colour, said)

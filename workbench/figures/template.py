@@ -10,6 +10,8 @@ if TYPE_CHECKING:
 FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif'
 SIZE = 13
 TITLE_SIZE = 15
+BOTTOM = 48
+"""Pixels below the plot."""
 CLEAR = "rgba(0,0,0,0)"
 
 
@@ -40,7 +42,7 @@ def template() -> dict[str, Any]:
                 "font": {"size": TITLE_SIZE, "weight": 600},
                 "subtitle": {"font": {"size": SIZE, "color": palette.INK, "weight": 400}},
             },
-            "margin": {"l": 6, "r": 16, "t": 72, "b": 48},
+            "margin": {"l": 6, "r": 16, "t": 72, "b": BOTTOM},
             "xaxis": axis,
             "yaxis": axis,
             "separators": ".\u2009",
