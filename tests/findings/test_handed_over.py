@@ -45,7 +45,7 @@ def test_no_worker_speeds_up_what_the_training_process_does_itself() -> None:
     assert worker_count(slow) is None
     finding = input_bound(slow)
     assert finding is not None
-    assert "Taking a batch over from its worker takes 20 ms" in finding.advice
+    assert "Taking a batch over from its worker takes 20.0 ms" in finding.advice
     assert finding.setting == {"workers": 0}
 
 

@@ -79,7 +79,7 @@ CASES: tuple[Case, ...] = (
         question="Every other batch is late, though all samples are alike. Where is it made?",
         answer="From one worker that is slower than the other. Batches are delivered in order, so "
         "the loop waits for it; out of order, the quick one does more of the work.",
-        finding="WB101",
+        finding="WB102",
         stall="decode",
         plant=one_slow_worker,
         cure={"in_order": False},
@@ -89,7 +89,7 @@ CASES: tuple[Case, ...] = (
         question="The worker is idle and the step waits all the same. Who is keeping it waiting?",
         answer="The hand-over: each of a batch's many tensors crosses between processes by itself. "
         "Pack them into one tensor, or load in the training process.",
-        finding="WB101",
+        finding="WB107",
         stall="transfer",
         plant=many_small_tensors,
         cure={"workers": 0},

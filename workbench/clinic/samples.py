@@ -15,7 +15,7 @@ DECODE_S = 0.002
 """About a JPEG of 256 pixels, decoded, resized and augmented in Python."""
 LATENCY_S = 0.002
 """About one request to a file server in the same building."""
-LINES = 24
+LINES = 48
 """Lists of numbers in a sample that collate goes through."""
 COLUMNS = 6
 TABLE_BATCH = 256
