@@ -42,6 +42,19 @@ class Summary:
     def __getitem__(self, name: str) -> Any:
         return self.document[name]
 
+    def __repr__(self) -> str:
+        from workbench.pages.summary import summary_text
+        from workbench.run.summary_rows import summary_rows
+
+        return summary_text(summary_rows(self.document, self.not_measured))
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        from workbench.pages.summary import summary_html
+        from workbench.run.summary_rows import summary_rows
+
+        rows = summary_rows(self.document, self.not_measured)
+        return {"text/html": summary_html(rows), "text/plain": repr(self)}
+
 
 def summarise(run: Run) -> Summary:
     """The summary of a Run."""
