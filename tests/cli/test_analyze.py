@@ -150,3 +150,15 @@ def test_a_fault_of_our_own_is_not_taken_for_findings(trace: Path) -> None:
     assert done.returncode == 2
     assert "Traceback" in done.stderr
     assert "fault of workbench" in done.stderr
+
+
+def test_that_nothing_fires_is_said_once_and_no_line_ends_in_blanks(tmp_path: Path) -> None:
+    """Three steps that compute from end to end on the CPU: there is nothing to advise."""
+    made = Kineto()
+    for number in range(3):
+        made.step(number, 100 * number, 100)
+        made.op("aten::mm", 100 * number, 100)
+    shown = workbench("analyze", made.write(tmp_path / "t.json")).stdout
+    assert shown.count("No rule") == 1
+    assert "No finding" not in shown
+    assert [line for line in shown.split("\n") if line != line.rstrip(" ")] == []

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from rich.console import Console, Group
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from workbench.cli.ranks import in_full, rank_name, ranks_table
+from workbench.figures.palette import category
 from workbench.findings import Finding
 from workbench.pages.findings import NONE, bound, mark, where
 from workbench.units import NOT_MEASURED, count_text, share_text, time_text
@@ -17,6 +20,8 @@ from workbench.units import NOT_MEASURED, count_text, share_text, time_text
 if TYPE_CHECKING:
     from workbench.run.run import Run
 
+SILENT = "No rule "
+"""Begins what a verdict says where nothing fires: it is not said a second time."""
 STYLES = {"critical": "bold red", "warning": "yellow", "info": "cyan"}
 ROWS = 10
 LONGEST_NAME = 60
@@ -28,7 +33,7 @@ def print_run(run: Run, console: Console | None = None) -> None:
     """Print the verdict, findings, breakdown, steps, devices, largest kernels and operators."""
     from workbench.run.view import limiting, step_sentence, verdict
 
-    console = console or Console()
+    console = console or plain_console()
     document = run.summary.document
     console.print(Text(printable(run.name), style="bold"))
     said = step_sentence(run) if limiting(run) else verdict(run)
@@ -36,15 +41,60 @@ def print_run(run: Run, console: Console | None = None) -> None:
         console.print(Text(printable(said)))
     for note in run.notes:
         console.print(Text(printable(note), style="dim"))
-    console.print(_findings(run.findings))
-    several = len(document["ranks"]) > 1
-    for rank in document["ranks"]:
-        if several:
-            number = "?" if rank["rank"] is None else rank["rank"]
-            title = f"rank {number} · {printable(rank['source'])}"
-            console.print(Text(f"\n{title}", style="bold"))
-        for part in _rank(rank, told=run.notes, width=console.width):
-            console.print(part)
+    if run.findings or SILENT not in said:
+        console.print(_findings(run.findings))
+    ranks = document["ranks"]
+    if len(ranks) > 1:
+        _print_ranks(ranks, run, console)
+        return
+    for part in _rank(ranks[0], told=run.notes, width=console.width):
+        console.print(part)
+
+
+def _print_ranks(ranks: Sequence[Mapping[str, Any]], run: Run, console: Console) -> None:
+    """All ranks beside each other, what fails its checks, and one rank in full."""
+    table = ranks_table(ranks)
+    if table is not None:
+        console.print(table)
+    shown = in_full(ranks, run.findings)
+    for rank in ranks:
+        failed = [v for v in rank["trust"]["violations"] if v["message"] not in run.notes]
+        if failed and rank is not shown:
+            console.print(Text(f"\nrank {rank_name(rank)}", style="bold"))
+            console.print(_trust(rank["trust"], run.notes))
+    title = f"\nRank {rank_name(shown)} in full"
+    console.print(Text(f"{title} · {shorten(shown['source'], console.width - len(title) - 3)}"))
+    for part in _rank(shown, told=run.notes, width=console.width):
+        console.print(part)
+    console.print(Text("\nThe other ranks in full: --json, or analyze one file.", style="dim"))
+
+
+class _Stripped:
+    """A text stream without the blanks that fill a line: nobody sees them, and a diff does."""
+
+    def __init__(self, to: TextIO) -> None:
+        self._to, self._rest = to, ""
+        self.encoding = getattr(to, "encoding", None)
+
+    def write(self, text: str) -> int:
+        """Write the lines that are complete."""
+        *lines, self._rest = (self._rest + text).split("\n")
+        for line in lines:
+            self._to.write(f"{line.rstrip(' ')}\n")
+        return len(text)
+
+    def flush(self) -> None:
+        """Write the rest as well."""
+        self._to.write(self._rest.rstrip(" "))
+        self._rest = ""
+        self._to.flush()
+
+
+def plain_console() -> Console:
+    """A console for standard output; piped, its lines end where their text does."""
+    if sys.stdout.isatty():
+        return Console()
+    return Console(file=cast("TextIO", _Stripped(sys.stdout)))
 
 
 def _findings(findings: tuple[Finding, ...]) -> Group:
@@ -141,7 +191,7 @@ def _breakdown(title: str, parts: Mapping[str, float | None]) -> Padding:
         if value == 0:
             continue
         share = "" if value is None else share_text(value / total)
-        table.add_row(name.replace("_", " "), _us(value), share)
+        table.add_row(category(name).label, _us(value), share)
     return Padding(table, (1, 0, 0, 0))
 
 
@@ -162,7 +212,7 @@ def _kernels(rows: list[Mapping[str, Any]], width: int) -> Padding:
 
 def _operators(rows: list[Mapping[str, Any]], width: int) -> Padding:
     largest = sorted(rows, key=lambda r: -r["host_self_us"])[:ROWS]
-    cells = [
+    cells: list[tuple[str, ...]] = [
         (
             count_text(row["calls"]),
             _us(row["host_self_us"]),
@@ -171,13 +221,15 @@ def _operators(rows: list[Mapping[str, Any]], width: int) -> Padding:
         )
         for row in largest
     ]
-    columns = ("operator", "calls", "host alone", "with nested", "device")
+    columns: tuple[str, ...] = ("operator", "calls", "host alone", "with nested", "device")
+    if all(row["device_us"] is None for row in largest):
+        cells, columns = [row[:-1] for row in cells], columns[:-1]
     return _named("Operators", columns, [row["name"] for row in largest], cells, width)
 
 
 def _named(
     title: str,
-    columns: tuple[str, ...],
+    columns: Sequence[str],
     foreign: Sequence[str],
     cells: Sequence[tuple[str, ...]],
     width: int,

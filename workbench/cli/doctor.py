@@ -36,9 +36,10 @@ def doctor(
 
 
 def _print(rows: object) -> None:
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
+
+    from workbench.cli.console import plain_console
 
     table = Table(box=None, pad_edge=False, show_header=False)
     for row in rows:  # type: ignore[attr-defined]
@@ -46,4 +47,4 @@ def _print(rows: object) -> None:
         if row.remedy:
             value.append(f"\n→ {row.remedy}", style="dim")
         table.add_row(MARKS[row.state], Text(row.name), value)
-    Console().print(table)
+    plain_console().print(table)
