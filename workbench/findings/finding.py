@@ -45,6 +45,8 @@ class Finding:
     """A Settings change that answers the finding, as its JSON; ``None`` when no switch does."""
     rank: int | None = None
     device: int | None = None
+    call: str | None = None
+    """The same in torch's own calls, where the loop is the user's and Settings do not reach it."""
 
     def to_json(self) -> dict[str, Any]:
         """The finding in the schema of ``workbench analyze --json``."""

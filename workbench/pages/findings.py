@@ -67,6 +67,8 @@ def where(finding: Finding) -> str:
 
 def setting_text(finding: Finding) -> str | None:
     """The switch that answers the finding, as it is typed."""
+    if finding.call is not None:
+        return finding.call
     if not finding.setting:
         return None
     inside = ", ".join(f"{name}={value!r}" for name, value in finding.setting.items())
@@ -108,5 +110,6 @@ def _text(finding: Finding) -> str:
         lines.append(f"  gain: {gain}")
     lines.append(f"  next: {visible(finding.advice)}")
     if finding.setting:
-        lines.append(f"  setting: {value_text('setting', setting_text(finding))}")
+        name = "setting" if finding.call is None else "call"
+        lines.append(f"  {name}: {value_text(name, setting_text(finding))}")
     return "\n".join(lines)

@@ -52,6 +52,14 @@ def recorded(record: RunRecord | None) -> Facts:
     return Facts(**_recorded(record))
 
 
+def is_capture(record: RunRecord | None) -> bool:
+    """Whether the user's own loop was recorded, which Settings do not reach.
+
+    Only a workload tells what calls its step.
+    """
+    return record is not None and not record.settings and "step" not in record.effective
+
+
 def _devices(rank: RankAnalysis) -> tuple[DeviceFacts, ...]:
     return tuple(
         DeviceFacts(

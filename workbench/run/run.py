@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -87,7 +88,8 @@ class Run:
 
         What several ranks show is one finding, the worst rank's, with all of them in its evidence.
         """
-        from workbench.run.facts import gather
+        from workbench.findings.torch_calls import torch_calls
+        from workbench.run.facts import gather, is_capture
         from workbench.run.loader_facts import loader_facts
 
         found: list[tuple[str, tuple[Finding, ...]]] = []
@@ -97,7 +99,10 @@ class Run:
             found.append((label, diagnose(gather(rank, self.record, loader))))
             if self.job is not None:
                 self.job.rest(rank)
-        return Findings(sorted(merge_ranks(found), key=weight))
+        merged = merge_ranks(found)
+        if is_capture(self.record):
+            merged = tuple(replace(each, call=torch_calls(each.setting)) for each in merged)
+        return Findings(sorted(merged, key=weight))
 
     @cached_property
     def summary(self) -> Summary:

@@ -1,0 +1,74 @@
+"""Settings reach no loop of the user's own: there a finding names torch's calls."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from workbench.findings.finding import Finding
+from workbench.findings.torch_calls import torch_calls
+from workbench.pages.findings import findings_text
+from workbench.run.facts import is_capture
+from workbench.store.record import RunRecord
+
+
+@pytest.mark.parametrize(
+    ("setting", "call"),
+    [
+        (None, None),
+        ({"workers": 2}, "DataLoader(num_workers=2)"),
+        ({"compile": True}, "torch.compile(model)"),
+        (
+            {"pin_memory": True, "non_blocking": True},
+            "DataLoader(pin_memory=True) and tensor.to(device, non_blocking=True)",
+        ),
+        ({"workers": 2, "unheard_of": 1}, None),
+    ],
+)
+def test_a_setting_in_the_words_of_torch(setting: dict[str, Any] | None, call: str | None) -> None:
+    assert torch_calls(setting) == call
+
+
+def test_the_text_names_the_call_and_no_setting() -> None:
+    finding = Finding(
+        code="WB101",
+        title="Steps wait.",
+        verdict="yes",
+        severity="warning",
+        evidence={},
+        advice="Load in worker processes.",
+        setting={"workers": 2},
+    )
+    assert "setting: wb.Settings(workers=2)" in findings_text([finding])
+    text = findings_text([replace(finding, call=torch_calls(finding.setting))])
+    assert "call: DataLoader(num_workers=2)" in text
+    assert "wb.Settings" not in text
+    assert finding.to_json()["setting"] == {"workers": 2}
+
+
+@pytest.mark.parametrize(
+    ("settings", "effective", "captured"),
+    [
+        ({}, {"workers": 0, "device": "cpu"}, True),
+        ({}, {"workers": 0, "device": "cpu", "step": "derived"}, False),
+        ({"workers": 2}, {"workers": 2}, False),
+    ],
+)
+def test_only_a_workload_tells_what_its_step_calls(
+    settings: dict[str, Any], effective: dict[str, Any], captured: bool
+) -> None:
+    record = RunRecord(
+        name="run",
+        created="2026-01-01T00:00:00+00:00",
+        workbench="0",
+        settings=settings,
+        effective=effective,
+        record={},
+        environment={},
+        seeds={},
+        timings=None,
+        overhead_ratio=None,
+        samples_per_step=None,
+    )
+    assert is_capture(record) is captured
+    assert not is_capture(None)

@@ -1,0 +1,35 @@
+"""What a Settings change is in torch's own calls: for loops that Settings do not reach."""
+
+from collections.abc import Mapping
+from typing import Any
+
+_OF_LOADER = {
+    "batch_size": "batch_size",
+    "workers": "num_workers",
+    "prefetch_factor": "prefetch_factor",
+    "pin_memory": "pin_memory",
+    "persistent_workers": "persistent_workers",
+}
+_ALONE = {
+    "compile": "torch.compile(model)",
+    "non_blocking": "tensor.to(device, non_blocking=True)",
+    "channels_last": "model.to(memory_format=torch.channels_last)",
+}
+
+
+def torch_calls(setting: Mapping[str, Any] | None) -> str | None:
+    """The calls in words, such as ``DataLoader(num_workers=2)``; ``None`` where one is unknown."""
+    if not setting:
+        return None
+    told = {_OF_LOADER[name]: value for name, value in setting.items() if name in _OF_LOADER}
+    made = []
+    if told:
+        inside = ", ".join(f"{name}={value!r}" for name, value in told.items())
+        made.append(f"DataLoader({inside})")
+    for name, value in setting.items():
+        if name in _OF_LOADER:
+            continue
+        if name not in _ALONE or value is not True:
+            return None
+        made.append(_ALONE[name])
+    return " and ".join(made)
