@@ -2,14 +2,18 @@
 
 import random
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
 import workbench as wb
 from tests.run.test_open import gpu_trace
 from workbench.errors import RunError
+from workbench.run.where import within_noise
+from workbench.statistics.change import compare_steps
 from workbench.store.record import RunRecord, Timings
 from workbench.store.writing import new_run_folder
 
@@ -126,3 +130,40 @@ def test_a_larger_batch_is_judged_by_the_time_of_a_sample(tmp_path: Path) -> Non
     assert found.to_json()["median_us"]["first"] == pytest.approx(100_000 / 32, rel=0.03)
     assert "time a sample" in found.sentence
     assert "samples_per_step" in [d.name for d in found.differences]
+
+
+def test_noise_beyond_double_says_nothing_but_to_measure_again(tmp_path: Path) -> None:
+    """Halves of 40 steps of 1 ms and of 100 ms: a side differs from itself a hundredfold."""
+    steps = [MS] * 40 + [100 * MS] * 40
+    found = [
+        compare_steps([steps[:40], steps[40:]], [steps[:40], steps[40:]]),
+        compare_steps([[MS] * 40] * 2, [[MS] * 40] * 2),
+    ]
+    assert found[0].too_noisy
+    assert not found[1].too_noisy
+    first, second = (wb.open(measured(tmp_path, name, step_ms=100)) for name in "ab")
+    made = replace(wb.compare(first, second), change=found[0])
+    assert made.sentence.startswith("≈ cannot tell: the measurements are too noisy to say anything")
+    assert "more than double" in made.sentence
+    assert "on a quiet machine" in made.sentence
+    assert not re.search(r"\d %", made.sentence)
+    assert "too noisy" in made.figure().title
+
+
+def test_host_times_inside_the_noise_are_neither_faster_nor_slower() -> None:
+    """With 50 % of noise 10 to 14 is hidden (+40 %), 10 to 16 is not; the device's times stay."""
+    table = pd.DataFrame(
+        {
+            "change": ["slower", "slower", "faster", "added"],
+            "first_ns": [10.0, 10.0, 14.0, 0.0],
+            "second_ns": [14.0, 16.0, 10.0, 5.0],
+            "host_change": ["slower", "slower", "faster", "added"],
+            "host_first_ns": [10.0, 10.0, 14.0, 0.0],
+            "host_second_ns": [14.0, 16.0, 10.0, 5.0],
+        }
+    )
+    hidden = ["same", "slower", "same", "added"]
+    on_host, on_device = within_noise(table, 0.5, "host"), within_noise(table, 0.5, "device")
+    assert on_host["change"].tolist() == on_host["host_change"].tolist() == hidden
+    assert on_device["change"].tolist() == table["change"].tolist()
+    assert on_device["host_change"].tolist() == hidden

@@ -97,6 +97,8 @@ def headline(change: ChangeLike, names_of: tuple[str, str], per: str = "step") -
     mark = MARKS.get(change.verdict, "≈")
     if change.ratio is None or change.low is None or change.high is None:
         return f"{mark} cannot tell whether {names_of[1]} is faster: no interval could be computed"
+    if getattr(change, "too_noisy", False):
+        return f"{mark} cannot tell: the measurements are too noisy to say anything"
     took = interval_text(change.ratio, change.low, change.high)
     word = change.verdict.replace("_", " ")
     return f"{mark} {word}: a {per} of {names_of[1]} takes {took} time"

@@ -80,8 +80,13 @@ class Comparison:
         from workbench.run.where import where
 
         made = []
+        change = self.change
+        drowned = change.verdict == "cannot_tell" and change.low is not None
+        within = change.noise_floor if drowned else None
         for one, other in self._pairs[0]:
-            made.append(where(one, other, names=self.called, samples=self._samples))
+            made.append(
+                where(one, other, names=self.called, samples=self._samples, host_noise=within)
+            )
             for run, rank in zip(self.runs, (one, other), strict=True):
                 if run.job is not None:
                     run.job.rest(rank)
@@ -151,6 +156,8 @@ class Comparison:
         change = self.change
         if change.ratio is None or change.low is None or change.high is None:
             return f"≈ cannot tell: {change.reason}" if change.reason else "≈ cannot tell."
+        if change.too_noisy:
+            return f"{MARKS[change.verdict]} cannot tell: {change.reason}"
         mark, took = MARKS[change.verdict], interval_text(change.ratio, change.low, change.high)
         a, b = self.called
         if change.verdict == "cannot_tell":

@@ -48,6 +48,7 @@ def where(
     *,
     names: tuple[str, str],
     samples: tuple[float, float] | None = None,
+    host_noise: float | None = None,
 ) -> Where:
     """Compare two ranks in full.
 
@@ -56,10 +57,24 @@ def where(
         second: A rank of the second.
         names: What the Runs are called.
         samples: Samples of a step of each, where they are known and differ.
+        host_noise: Relative noise of the step times, where the verdict on them drowns in it: the
+            host's times that differ by less are no difference either.
     """
     pair = _Pair(first, second, names=names, samples=samples)
     breakdown, families, kernels = pair.breakdown(), pair.families(), pair.kernels()
     operators = pair.operators()
+    told = pair.notes(kernels)
+    if host_noise is not None:
+        shown = operators, breakdown
+        if operators is not None:
+            operators = within_noise(operators, host_noise, _by(operators))
+        if breakdown is not None and pair.a.on == "host":
+            breakdown = within_noise(breakdown, host_noise, "host")
+        if any(
+            before is not None and after is not None and not before.equals(after)
+            for before, after in zip(shown, (operators, breakdown), strict=True)
+        ):
+            told += (_NOISY,)
     return Where(
         per=pair.per,
         steps=(pair.a.steps, pair.b.steps),
@@ -70,8 +85,31 @@ def where(
         operators=operators,
         across_vendors=pair.across_vendors,
         reasons=pair.reasons,
-        notes=pair.notes(kernels),
+        notes=told,
     )
+
+
+_NOISY = (
+    "Profiled on a noisy machine: times of the host that differ by less than identical steps do "
+    "are marked ≈."
+)
+
+
+def _by(operators: pd.DataFrame) -> str:
+    return str(operators["by"].iloc[0]) if len(operators) else "host"
+
+
+def within_noise(table: pd.DataFrame, noise: float, by: str) -> pd.DataFrame:
+    """The table with the host's times that differ by less than the noise called the same."""
+    table = table.copy()
+    for prefix, on_host in (("", by == "host"), ("host_", True)):
+        if f"{prefix}change" not in table:
+            continue
+        both = table[[f"{prefix}first_ns", f"{prefix}second_ns"]]
+        hidden = (both.max(axis=1) <= both.min(axis=1) * (1 + noise)) & on_host
+        told = table[f"{prefix}change"].isin(("faster", "slower"))
+        table.loc[hidden & told, f"{prefix}change"] = "same"
+    return table
 
 
 class _Pair:

@@ -26,6 +26,10 @@ HALVES_95 = 2.15
 """Half of Student's t at 97.5 % with two degrees of freedom (4.30): four halves, two means."""
 
 
+TOO_NOISY = 1.0
+"""Where only a change of more than this could be told, the numbers say nothing (own choice)."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Change:
     """Step time of b relative to a, with what can and cannot be said about it."""
@@ -46,6 +50,12 @@ class Change:
     """Steps of each side that the answer rests on."""
     reason: str | None = None
     """Why nobody can tell, and what would help; ``None`` with another verdict."""
+
+    @property
+    def too_noisy(self) -> bool:
+        """Whether nobody can tell, and not even twice the time could have been told."""
+        effect = self.smallest_effect
+        return self.verdict == "cannot_tell" and effect is not None and effect > TOO_NOISY
 
 
 def compare_steps(
@@ -95,13 +105,23 @@ def compare_steps(
         smallest_effect=float(np.expm1(max(shift - low, high - shift))),
         n_a=n_a,
         n_b=n_b,
-        reason=_WITHIN_NOISE if verdict == "cannot_tell" else None,
+        reason=_reason(verdict, float(np.expm1(max(shift - low, high - shift)))),
     )
+
+
+def _reason(verdict: Verdict, smallest_effect: float) -> str | None:
+    if verdict != "cannot_tell":
+        return None
+    return _NOISE_ONLY if smallest_effect > TOO_NOISY else _WITHIN_NOISE
 
 
 _TOO_SHORT = (
     f"the blocks of steps are too few or too short; measure at least {LEAST_BLOCKS} blocks of "
     f"{LEAST_STEPS} steps on each side."
+)
+_NOISE_ONLY = (
+    "the measurements are too noisy to say anything: identical steps differ by more than double; "
+    "measure again on a quiet machine."
 )
 _WITHIN_NOISE = (
     "the difference is within what the same steps differ by themselves; "
