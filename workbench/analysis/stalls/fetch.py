@@ -59,7 +59,7 @@ def fetch_shares(frame: pd.DataFrame, crowded: Values | None = None) -> FetchSha
         delay = (np.zeros(len(frame)) if crowded is None else crowded) * (off + joined_off)
     delayed, joined_delayed = _divided(delay, off, joined_off, cpu, joined_cpu)
     blocked = off - delayed
-    read, reads_seen = _read(frame, wall, blocked, groups)
+    read, reads_seen = _read(frame, blocked, groups)
     helped = np.minimum(blocked - read, _helped(frame, wall, joined))
     samples = np.stack([read, cpu + helped, delayed, blocked - read - helped], axis=1)
     collate = np.stack([joined - joined_delayed, joined_delayed], axis=1)
@@ -83,23 +83,29 @@ def _divided(
 
 
 def _read(
-    frame: pd.DataFrame, wall: Values, blocked: Values, groups: list[NDArray[np.int64]]
+    frame: pd.DataFrame, blocked: Values, groups: list[NDArray[np.int64]]
 ) -> tuple[Values, bool]:
-    """Time blocked by storage, and whether reads could be seen at all."""
+    """Time blocked by storage, and whether reads could be seen at all.
+
+    What the samples that were looked at waited in reads is known; the others of a batch were
+    blocked by reads as much of the time as those around them.
+    """
+    wall = _numbers(frame, "samples_ns")
     looked, inside = _numbers(frame, "looked_ns"), _numbers(frame, "looked_read_ns")
     inside_cpu = np.nan_to_num(_numbers(frame, "looked_read_cpu_ns"))
     looked_cpu = np.nan_to_num(_numbers(frame, "looked_cpu_ns"))
     delay = np.nan_to_num(_numbers(frame, "looked_run_delay_ns"))
     busy = np.divide(inside_cpu, looked_cpu, out=np.zeros(len(frame)), where=looked_cpu > 0)
-    waited = np.clip(inside - inside_cpu - delay * np.minimum(busy, 1), 0, None)
-    share = _ratio(waited, looked, groups)
-    seen_share = _ratio(inside, looked, groups)
-    storage = _storage(frame, groups, wall)
+    looked_blocked = np.clip(looked - looked_cpu - delay, 0, None)
+    waited = np.clip(inside - inside_cpu - delay * np.minimum(busy, 1), 0, looked_blocked)
+    share, seen_share = _around(waited, looked_blocked, groups), _around(inside, looked, groups)
+    storage = _storage(frame, groups, np.nan_to_num(wall)) / LEAST_RATE
     if share is None or seen_share is None:
-        return np.minimum(blocked, storage / LEAST_RATE), bool((storage > 0).any())
-    read = np.minimum(blocked, share * wall)
+        return np.minimum(blocked, storage), bool((storage > 0).any())
+    known, of = np.nan_to_num(waited), np.nan_to_num(looked_blocked)
+    read = np.minimum(blocked, known + share * np.clip(blocked - of, 0, None))
     hidden = (seen_share < SEEN_READS) & (storage > 0)
-    return np.where(hidden, np.minimum(blocked, np.maximum(read, storage / LEAST_RATE)), read), True
+    return np.where(hidden, np.minimum(blocked, np.maximum(read, storage)), read), True
 
 
 def _storage(frame: pd.DataFrame, groups: list[NDArray[np.int64]], wall: Values) -> Values:
@@ -130,12 +136,20 @@ def _filled(
 
 
 def _ratio(part: Values, whole: Values, groups: list[NDArray[np.int64]]) -> Values | None:
-    """A batch's own ratio, else that of its epoch, else that of its loader; ``None`` for none."""
+    """A batch's own ratio, else that of the batches around it; ``None`` for none."""
+    around = _around(part, whole, groups)
+    if around is None:
+        return None
+    known = ~np.isnan(part) & (whole > 0)
+    return np.divide(part, whole, out=around, where=known)
+
+
+def _around(part: Values, whole: Values, groups: list[NDArray[np.int64]]) -> Values | None:
+    """The ratio over the batches of the same epoch, else of the same loader, else over all."""
     known = ~np.isnan(part) & ~np.isnan(whole)
     if not known.any():
         return None
     found = np.full(len(part), np.nan)
-    np.divide(part, whole, out=found, where=known & (whole > 0))
     for group in groups:
         count = int(group.max()) + 1
         parts = np.bincount(group[known], part[known], count)

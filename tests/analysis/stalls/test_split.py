@@ -1,0 +1,153 @@
+"""The wait is cut where the awaited batch went from stage to stage; the sum is exact."""
+
+import numpy as np
+import pytest
+
+from tests.analysis.stalls.hand import batch, looked, records, spans, split, started, told
+from workbench.analysis.stalls.parts import Unseen
+from workbench.analysis.stalls.split import (
+    NOT_RECORDED,
+    OTHER_LOADER,
+    WAITS_ONLY,
+    split_stalls,
+)
+
+
+def test_in_the_loops_own_process_each_stage_takes_its_stretch() -> None:
+    """Sampler 0 to 2, samples to 70, collate to 90, and 10 to come back from the call."""
+    found = records(batch(0, wait=(0, 100), fetch=(2, 90), collate=20))
+    assert told(split(found, spans((0, 100)))) == {"decode": 68, "collate": 20, "other": 12}
+
+
+def test_only_the_exposed_stretch_counts() -> None:
+    """The device still works until 80: of samples nothing is left, of collate 10."""
+    found = records(batch(0, wait=(0, 100), fetch=(2, 90), collate=20))
+    assert told(split(found, spans((80, 100)), waits=spans((0, 100)))) == {
+        "collate": 10,
+        "other": 10,
+    }
+
+
+def test_of_a_worker_only_what_the_loop_had_to_wait_for_counts() -> None:
+    """Fetched from 0 to 60 while a step ran until 50; arrived at 75, delivered at 76."""
+    found = records(batch(0, worker=0, wait=(50, 76), fetch=(0, 60), collate=4, received=75))
+    assert told(split(found, spans((50, 76)))) == {
+        "decode": 6,
+        "collate": 4,
+        "transfer": 15,
+        "other": 1,
+    }
+
+
+def test_a_batch_that_lay_ready_costs_the_delivery_alone() -> None:
+    found = records(batch(0, worker=0, wait=(50, 51), fetch=(0, 20), received=30))
+    assert told(split(found, spans((50, 51)))) == {"other": 1}
+
+
+def test_a_worker_busy_with_another_batch_is_starvation() -> None:
+    """Batch 1 lies before its worker, which fetches batch 2 until 30; before 10 it did nothing."""
+    found = records(
+        batch(1, worker=0, wait=(0, 60), fetch=(30, 50), received=58),
+        batch(2, worker=0, fetch=(10, 30)),
+    )
+    assert told(split(found, spans((0, 60)))) == {
+        "other": 12,  # nothing for 10, and the delivery
+        "starvation": 20,
+        "decode": 20,
+        "transfer": 8,
+    }
+
+
+def test_a_batch_behind_anothers_pinning_waits_for_the_pinning_thread() -> None:
+    """Batch 1 left its worker at 10; the thread pins batch 2 until 40, then receives and pins 1."""
+    found = records(
+        batch(1, worker=0, wait=(0, 60), fetch=(0, 10), received=45, pin=(45, 55)),
+        batch(2, worker=1, fetch=(0, 5), received=12, pin=(12, 40)),
+    )
+    assert told(split(found, spans((0, 60)))) == {
+        "decode": 10,
+        "pin": 38,
+        "transfer": 7,
+        "other": 5,
+    }
+
+
+def test_starting_the_loader_and_its_worker_is_startup() -> None:
+    """The wait holds the start, 0 to 30; the worker is ready at 50 and fetches until 90."""
+    found = records(
+        batch(0, worker=0, wait=(30, 100), fetch=(50, 90), received=99),
+        epochs=(started((0, 30), workers=1),),
+        workers=({"stream": 0, "worker": 0, "ready_ns": 50_000},),
+    )
+    stalls = split(found, spans((0, 100)))
+    assert told(stalls) == {"startup": 50, "decode": 40, "transfer": 9, "other": 1}
+    assert stalls.workers == 1
+
+
+def test_two_batches_of_one_wait_are_each_cut_for_themselves() -> None:
+    """A range of the user's own around two calls of the loader, with 5 between and 10 behind."""
+    found = records(
+        batch(0, wait=(0, 20), fetch=(0, 20)),
+        batch(1, wait=(25, 60), fetch=(30, 60), collate=30),
+    )
+    assert told(split(found, spans((0, 70)))) == {"decode": 20, "other": 20, "collate": 30}
+
+
+def test_copies_behind_the_delivery_are_copy() -> None:
+    """The loader's own time ends at 20; until 50 its wrapper brings the batch to the device."""
+    found = records(batch(0, wait=(0, 20), fetch=(0, 20)))
+    stalls = split(found, spans((0, 50)), copying=spans((25, 45)))
+    assert told(stalls) == {"decode": 20, "copy": 20, "other": 10}
+    stalls = split(found, spans((0, 50)), copying=None)
+    assert stalls.by_part["copy"] is None
+    assert stalls.by_part["other"] == 30_000
+
+
+def test_steps_are_cut_apart_and_the_rest_has_a_row_of_its_own() -> None:
+    found = records(
+        batch(0, wait=(0, 20), fetch=(0, 20)), batch(1, wait=(20, 40), fetch=(20, 40))
+    )
+    stalls = split(found, spans((0, 40)), steps=np.array([[5_000, 25_000], [25_000, 35_000]]))
+    assert stalls.steps(2).sum(axis=1).tolist() == [20_000, 10_000, 10_000]
+
+
+def test_how_many_workers_fetched_meanwhile() -> None:
+    """Worker 1 fetches for 5 of the 20 that the loop waits, worker 0 all along."""
+    found = records(
+        batch(0, worker=0, wait=(10, 30), fetch=(0, 30), received=30),
+        batch(1, worker=1, fetch=(0, 15)),
+    )
+    assert split(found, spans((10, 30))).fetching == pytest.approx(1.25)
+    assert split(records(batch(0, wait=(0, 9), fetch=(0, 9))), spans((0, 9))).fetching is None
+
+
+def test_without_records_or_a_look_inside_there_is_a_reason_and_no_split() -> None:
+    waits = spans((0, 10))
+    assert split_stalls(records(), waits, waits) == Unseen(NOT_RECORDED)
+    blind = records(batch(-1, wait=(0, 10)))
+    assert split_stalls(blind, waits, waits) == Unseen(WAITS_ONLY)
+    elsewhere = records(batch(0, wait=(500, 510), fetch=(500, 510)))
+    assert split_stalls(elsewhere, waits, waits) == Unseen(OTHER_LOADER)
+
+
+def test_workers_that_ran_before_are_unseen_and_no_cause_is_made_up() -> None:
+    """Only their arrival is known: 40 in a worker whose stages nobody saw, then the delivery."""
+    stalls = split(records(batch(0, wait=(0, 50), received=40)), spans((0, 50)))
+    assert told(stalls) == {"other": 50}
+    unseen = {name for name, ns in stalls.by_part.items() if ns is None}
+    assert unseen == {"storage", "decode", "collate", "starvation", "oversubscription"}
+
+
+def test_a_tail_of_a_fetch_is_divided_as_the_whole_was() -> None:
+    """A quarter of the samples' time was spent in reads: so is a quarter of each stretch."""
+    row = batch(0, worker=0, wait=(60, 100), fetch=(0, 100), received=100)
+    row |= {"samples_cpu_ns": 75_000} | looked(100_000, read=25_000, cpu=75_000)
+    assert told(split(records(row), spans((60, 100)))) == {"storage": 10, "decode": 30}
+
+
+def test_rounding_never_loses_a_nanosecond() -> None:
+    """Thirds of pieces of 1 ns: each piece goes to somebody."""
+    row = batch(0, wait=(0, 0.1), fetch=(0, 0.1), samples_cpu_ns=33, fetch_run_delay_ns=33)
+    pieces = spans(*((at / 500, at / 500 + 0.001) for at in range(50)))
+    stalls = split(records(row), pieces, waits=spans((0, 0.1)))
+    assert stalls.exposed_ns == 50 == sum(ns or 0 for ns in stalls.by_part.values())
