@@ -157,3 +157,21 @@ def test_charts_are_as_wide_as_their_column(visit: Open, width: int):
     seen = visit(viewport={"width": width, "height": 800}).drawn()
     seen.page.wait_for_function(FITTING, timeout=10_000)
     assert seen.page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_a_narrow_dark_page_keeps_words_whole_and_outlines_its_dots(visit: Open):
+    """A name of one short word stands on one line, and a dot has the ink of the text around it."""
+    seen = visit(viewport={"width": 420, "height": 900}, color_scheme="dark").drawn()
+    seen.page.evaluate("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
+    lines = """(cells) => cells.filter((cell) => /^\\w{1,16}$/.test(cell.textContent.trim()))
+        .map((cell) => {
+            const range = document.createRange();
+            range.selectNodeContents(cell);
+            return range.getClientRects().length;
+        })"""
+    counts = seen.page.locator("td.wb-name:visible").evaluate_all(lines)
+    assert counts
+    assert set(counts) == {1}
+    dot = seen.page.locator(".scatterlayer .points path").first
+    ink = seen.page.locator(".wb").first.evaluate("(page) => getComputedStyle(page).color")
+    assert dot.evaluate("(path) => getComputedStyle(path).stroke") == ink

@@ -67,6 +67,7 @@ def step_times(
             "anchor": "y",
             "showgrid": False,
             "dtick": _whole(len(steady)),
+            "nticks": 3,
         },
         bargap=0.05,
         margin={"l": 6, "r": 128, "t": 72, "b": 48},
