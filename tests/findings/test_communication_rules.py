@@ -1,5 +1,7 @@
 """WB401 fires on exposed transfer, WB402 on the rank that others wait for; else they are silent."""
 
+from dataclasses import replace
+
 import pytest
 
 from workbench.findings.exposed_communication import exposed_communication
@@ -47,6 +49,16 @@ def late(
 def fired(finding: Finding | None) -> Finding:
     assert finding is not None
     return finding
+
+
+def test_where_no_steps_are_marked_a_straggler_is_told_of_the_recording() -> None:
+    facts = late(20)
+    assert facts.straggler is not None
+    finding = fired(straggler(replace(facts, straggler=replace(facts.straggler, steps=None))))
+    assert "of the recording" in finding.title
+    assert finding.severity == "info"
+    assert finding.saving_ns_per_step_at_most is None, "nobody knows what a step is"
+    assert " a step" not in finding.advice
 
 
 def test_exposed_transfer_bounds_the_gain_by_what_hiding_all_of_it_saves() -> None:

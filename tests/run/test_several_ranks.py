@@ -60,6 +60,9 @@ def test_a_rank_whose_host_comes_late_is_named_with_its_host(tmp_path: Path) -> 
     (finding,) = [f for f in run.findings if f.code == "WB402"]
     assert finding.rank == 1
     assert "host code" in finding.title
+    # Half of it is the deficit of two ranks; a rank that comes in time saves all 150.
+    assert found["wait_deficit_us_per_step"] == pytest.approx(75)
+    assert finding.saving_ns_per_step_at_most == pytest.approx(150 * US)
 
 
 def test_ranks_that_come_together_have_no_straggler(tmp_path: Path) -> None:

@@ -136,6 +136,8 @@ class StragglerFacts:
     phase: str | None
     excess_ns_per_step: float | None
     """How much longer than the others it takes in that phase."""
+    others_wait_ns_per_step: float | None = None
+    """How much longer than this rank the median of the others waits."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -20,6 +20,7 @@ NOTE_SHARE = 0.05
 WARNING_SHARE = 0.10
 CRITICAL_SHARE = 0.20
 """Both as TraceML documents them."""
+LEAST_STEPS_WARNING = 2
 LEAST_STEPS_CRITICAL = 20
 NAMED_FROM = 0.80
 """Share of the deficit that a phase must cover to be named as its cause (TraceML)."""
@@ -42,17 +43,19 @@ def straggler(facts: Facts) -> Finding | None:
     late = facts.straggler
     if late is None or late.step_ns <= 0:
         return None
-    share = late.wait_deficit_ns_per_step / late.step_ns
-    if share <= NOTE_SHARE:
+    if late.wait_deficit_ns_per_step / late.step_ns <= NOTE_SHARE:
         return None
-    saving = min(late.wait_deficit_ns_per_step, late.step_ns)
-    rest = late.step_ns - saving
+    waited = _waited(late)
+    share = waited / late.step_ns
+    lost = min(waited, late.step_ns)
+    rest = late.step_ns - lost
+    whole = "each step" if late.steps else "the recording"
     name = "One rank" if facts.rank is None else f"Rank {facts.rank}"
     reason, advice = _reason(late)
     return Finding(
         code=CODE,
-        title=f"{name} is a straggler: the others wait {time_text(saving)} "
-        f"({share_text(min(share, 1.0))}) of each step for it under the profiler{reason}.",
+        title=f"{name} is a straggler: the others wait {time_text(lost)} "
+        f"({share_text(min(share, 1.0))}) of {whole} for it under the profiler{reason}.",
         verdict="yes",
         severity=_severity(share, late),
         evidence={
@@ -67,16 +70,22 @@ def straggler(facts: Facts) -> Finding | None:
         },
         advice=advice,
         share_of_window=min(share, 1.0),
-        saving_ns_per_step_at_most=saving,
-        speedup_at_most=late.step_ns / rest if rest > 0 else None,
+        saving_ns_per_step_at_most=lost if late.steps else None,
+        speedup_at_most=late.step_ns / rest if late.steps and rest > 0 else None,
         rank=facts.rank,
     )
+
+
+def _waited(late: StragglerFacts) -> float:
+    """What ends with the delay: of two ranks the deficit is half of what the other one waits."""
+    return late.others_wait_ns_per_step or late.wait_deficit_ns_per_step
 
 
 def _severity(share: float, late: StragglerFacts) -> Severity:
     if share >= CRITICAL_SHARE and (late.steps or 0) >= LEAST_STEPS_CRITICAL:
         return "critical"
-    return "warning" if share >= WARNING_SHARE else "info"
+    enough = (late.steps or 0) >= LEAST_STEPS_WARNING
+    return "warning" if share >= WARNING_SHARE and enough else "info"
 
 
 def _reason(late: StragglerFacts) -> tuple[str, str]:
@@ -88,8 +97,9 @@ def _reason(late: StragglerFacts) -> tuple[str, str]:
             "explains its delay."
         )
     words = _WORDS.get(late.phase, late.phase.replace("_", " "))
+    longer = time_text(excess) + (" a step" if late.steps else "")
     return (
         f", which comes from its {words}",
-        f"This rank's {words} takes {time_text(excess)} a step longer than on the other ranks: "
-        "look at its own findings and at what else runs on its machine.",
+        f"This rank's {words} takes {longer} longer than on the other ranks: look at its own "
+        "findings and at what else runs on its machine.",
     )

@@ -215,6 +215,7 @@ def _straggler(rank: RankAnalysis) -> StragglerFacts | None:
         steps=job.waits.steps,
         phase=found.phase,
         excess_ns_per_step=found.excess_ns_per_step,
+        others_wait_ns_per_step=found.others_wait_ns_per_step,
     )
 
 

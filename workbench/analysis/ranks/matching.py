@@ -23,6 +23,9 @@ LARGEST_DISAGREEMENT = 0.05
 """Share of paired calls that may differ in kind or size before a rank counts as unmatched."""
 CLEARLY = 0.25
 """Another shift is taken when its partners end this many times closer together."""
+LEAST_PAIRS = 8
+CLEARLY_OF_FEW = 0.05
+"""As above, of fewer pairs, whose ends may lie close together by chance."""
 
 _ALONE = frozenset({"send", "recv"})
 
@@ -123,17 +126,18 @@ def _shift(
         a = anchor[: len(anchor) - shift] if shift >= 0 else anchor
         b = calls if shift >= 0 else calls[:shift]
         count = min(len(a), len(b))
-        if count == 0:
-            continue
+        if count == 0 or (shift and count < max(2, min(len(anchor), len(calls)) / 2)):
+            continue  # a single pair always ends together, and most calls must have a partner
         a, b = a[len(a) - count :], b[len(b) - count :]
         wrong = sum(_differ(_call(one, i), _call(other, j)) for i, j in zip(a, b, strict=True))
         if wrong <= LARGEST_DISAGREEMENT * count:
-            tried.append((shift, _spread(one, a, other, b), wrong))
+            tried.append((shift, _spread(one, a, other, b), wrong, count))
     if not tried:
         return None
     nearest = tried[0]
     best = min(tried, key=lambda each: (each[2], each[1]))
-    closer = best[1] < CLEARLY * nearest[1] or best[2] < nearest[2]
+    clearly = CLEARLY if best[3] >= LEAST_PAIRS else CLEARLY_OF_FEW
+    closer = best[1] < clearly * nearest[1] or best[2] < nearest[2]
     return best[0] if closer else nearest[0]
 
 

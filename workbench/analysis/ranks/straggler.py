@@ -46,6 +46,8 @@ class Straggler:
     """Where it spends more than the others: input, host, compute, …; ``None`` if nowhere."""
     excess_ns_per_step: float | None
     """How much more."""
+    others_wait_ns_per_step: float
+    """How much longer the median of the others waits: of two ranks twice the deficit."""
 
 
 def waits(
@@ -77,6 +79,7 @@ def straggler(parts: Sequence[RankPart], waited: Waits) -> Straggler | None:
         return None
     position = min(known, key=lambda p: (known[p], p))
     steps = waited.steps or 1
+    others = [ns for each, ns in known.items() if each != position]
     deficit = (median(known.values()) - known[position]) / steps
     share = deficit / waited.step_ns
     if share <= LEAST_DEFICIT:
@@ -89,6 +92,7 @@ def straggler(parts: Sequence[RankPart], waited: Waits) -> Straggler | None:
         share_of_step=share,
         phase=phase,
         excess_ns_per_step=excess,
+        others_wait_ns_per_step=(median(others) - known[position]) / steps,
     )
 
 
