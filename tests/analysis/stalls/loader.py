@@ -200,9 +200,7 @@ class SimulatedLoader:
             group = numbers[first : first + self.plan.handed]
             self._random.shuffle(group)
             order += group
-        self._asked = [
-            Made(epoch=0, number=number, stream=self._streams - 1) for number in numbers
-        ]
+        self._asked = [Made(epoch=0, number=number, stream=self._streams - 1) for number in numbers]
         return order
 
     def _ask(self) -> Process:

@@ -104,9 +104,7 @@ def test_copies_behind_the_delivery_are_copy() -> None:
 
 
 def test_steps_are_cut_apart_and_the_rest_has_a_row_of_its_own() -> None:
-    found = records(
-        batch(0, wait=(0, 20), fetch=(0, 20)), batch(1, wait=(20, 40), fetch=(20, 40))
-    )
+    found = records(batch(0, wait=(0, 20), fetch=(0, 20)), batch(1, wait=(20, 40), fetch=(20, 40)))
     stalls = split(found, spans((0, 40)), steps=np.array([[5_000, 25_000], [25_000, 35_000]]))
     assert stalls.steps(2).sum(axis=1).tolist() == [20_000, 10_000, 10_000]
 

@@ -1,0 +1,120 @@
+"""Data whose every stage notes, by its own clocks, when it ran, on a processor or waiting for one.
+
+So for any stretch in which a loop waited there is a truth that the probes had no part in.
+"""
+
+import os
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.utils.data import Dataset
+
+from tests.analysis.stalls.loader import table
+from workbench.store.loader import BATCH_COLUMNS, EPOCH_COLUMNS, WORKER_COLUMNS, LoaderRecords
+
+STAGES = ("read", "sleep", "burn", "collate")
+FIELDS = ("start", "end", "cpu", "delay")
+"""Of each stage: instants on CLOCK_MONOTONIC, CPU time of the thread, time ready without one."""
+
+
+def _delay() -> int:
+    """How long this thread was ready with no processor free, by the kernel."""
+    return int(Path("/proc/thread-self/schedstat").read_bytes().split()[1])
+
+
+class Clocked:
+    """Notes one stage after the other."""
+
+    def __init__(self) -> None:
+        self.rows: list[list[int]] = []
+        self._before = self._now()
+
+    def stage(self) -> None:
+        """A stage ends here, where the last one ended it began."""
+        now = self._now()
+        before, self._before = self._before, now
+        self.rows.append([before[0], now[0], now[1] - before[1], now[2] - before[2]])
+
+    def _now(self) -> tuple[int, int, int]:
+        delay = _delay()
+        return time.monotonic_ns(), time.thread_time_ns(), delay
+
+
+def burn(seconds: float) -> None:
+    """Use that much CPU time of this thread."""
+    began = time.thread_time_ns()
+    while time.thread_time_ns() - began < seconds * 1e9:
+        sum(range(20_000))
+
+
+class Known(Dataset[Tensor]):
+    """Samples that read a file from storage, sleep, and compute, for a known time each."""
+
+    def __init__(self, count: int, *, sleep: float = 0, burn: float = 0, file: Any = None) -> None:
+        self.count, self.sleep, self.burn, self.file = count, sleep, burn, file
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __getitem__(self, index: int) -> Tensor:
+        clock = Clocked()
+        if self.file is not None:
+            with Path(self.file).open("rb", buffering=0) as opened:
+                os.posix_fadvise(opened.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+                opened.read()
+        clock.stage()
+        if self.sleep:
+            time.sleep(self.sleep)
+        clock.stage()
+        if self.burn:
+            burn(self.burn)
+        clock.stage()
+        return torch.tensor(clock.rows)
+
+
+class Collate:
+    """Puts samples together after computing for a known time; its own stage comes last."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+
+    def __call__(self, samples: list[Tensor]) -> Tensor:
+        clock = Clocked()
+        if self.seconds:
+            burn(self.seconds)
+        clock.stage()
+        last = torch.zeros_like(samples[0])
+        last[0] = torch.tensor(clock.rows[0])
+        return torch.stack([*samples, last])
+
+
+def true_parts(batch: Tensor, start: int, end: int) -> dict[str, float]:
+    """What a wait from start to end was spent on, by the stages' own clocks."""
+    found = dict.fromkeys(("storage", "decode", "collate", "oversubscription", "other"), 0.0)
+    for number, sample in enumerate(batch.numpy().astype(np.float64)):
+        whole = number == len(batch) - 1
+        for stage, (a, b, cpu, delay) in zip(STAGES, sample, strict=False):
+            inside = max(0.0, min(b, end) - max(a, start)) / max(b - a, 1.0)
+            blocked = max(b - a - cpu - delay, 0.0)
+            found["oversubscription"] += inside * delay
+            if whole:
+                found["collate"] += inside * (cpu + blocked)
+                continue
+            found["decode"] += inside * cpu
+            found["storage" if stage == "read" else "other"] += inside * blocked
+    return found
+
+
+def as_records(recorder: Any) -> LoaderRecords:
+    """The tables of a Run, on CLOCK_MONOTONIC."""
+    return LoaderRecords(
+        batches=table(recorder.batches, BATCH_COLUMNS),
+        workers=table(recorder.workers, WORKER_COLUMNS),
+        epochs=table([asdict(epoch) for epoch in recorder.probe.epochs], EPOCH_COLUMNS),
+        about={},
+    )
