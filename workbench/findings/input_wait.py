@@ -20,6 +20,8 @@ LEAST_STEPS_WARNING = 2
 LEAST_STEPS_CRITICAL = 20
 FAST_ENOUGH = 0.8
 """Own choice: workers that make a batch in less of the step's own time keep up with it."""
+MOST = 0.5
+"""Own choice: a cause must be so much of what the loader itself does."""
 UNTOLD = 0.5
 """Own choice: half of an interval that is wider, as a share of the step, leaves all open."""
 
@@ -77,6 +79,16 @@ class Stalled:
     def share(self, *names: str) -> float:
         """Of the wait, so much is due to these."""
         return min(1.0, sum(self.parts.get(name, 0.0) for name in names))
+
+    def leads(self, *names: str) -> bool:
+        """Whether these are most of what the loader itself does, and matter to the step.
+
+        Starts of epochs are another matter, and so is waiting for a processor, which whatever
+        else runs on the machine may have taken.
+        """
+        own = 1.0 - self.share("oversubscription", "startup")
+        share = self.share(*names)
+        return share >= MOST * own and share * self.wait.share > NOTE_SHARE
 
     def saving_ns(self, *names: str) -> float:
         """What a step saves at most without these."""

@@ -20,8 +20,6 @@ from workbench.units import share_text, time_text
 
 CODE = "WB102"
 
-MOST = 0.5
-"""Own choice: at least so much of the wait must be due to it."""
 BUSY_SHARE = 0.6
 """Own choice for "CPU time is about wall time": below it, loading mostly waits for something."""
 SLOW_TENSOR = "list of numpy.ndarrays is extremely slow"
@@ -35,12 +33,12 @@ def sample_cost(facts: Facts) -> Finding | None:
         return None
     rows = row_by_row(facts)
     if not rows:
-        if found.share("decode", "collate") < MOST or (stages.read_share or 0) >= READ_SHARE:
+        if (stages.read_share or 0) >= READ_SHARE:
             return None
         if stages.cpu_share < BUSY_SHARE or whole_batches(facts):
             return None
     names = (*_WORK, "transfer", "starvation", "other") if rows else _WORK
-    if rows and found.share(*names) < MOST:
+    if not found.leads(*names):
         return None
     return _finding(facts, found, names, rows=rows)
 

@@ -20,8 +20,6 @@ from workbench.units import bytes_text, share_text, significant, time_text
 
 CODE = "WB103"
 
-MOST = 0.5
-"""Own choice: at least so much of the wait must be reading."""
 RESTING_SHARE = 0.5
 """Own choice for "CPU time is far below wall time"."""
 COLD_RATIO = 1.5
@@ -31,12 +29,12 @@ COLD_BYTES = 2.0
 
 
 def slow_storage(facts: Facts) -> Finding | None:
-    """Fires when reads are most of the wait, or when only the first epoch was slow for them."""
+    """Fires when reads are most of what loading does, or only the first epoch was slow for them."""
     cold = _cold(facts.epoch_starts)
     found, stages = stalled(facts), facts.loader_stages
     if found is None or stages is None:
         return None if cold is None else _cold_finding(facts, *cold)
-    if found.share("storage") < MOST or stages.cpu_share > RESTING_SHARE:
+    if not found.leads("storage") or stages.cpu_share > RESTING_SHARE:
         return None if cold is None else _cold_finding(facts, *cold)
     return _finding(facts, found, cold)
 

@@ -97,6 +97,7 @@ def _too_few(facts: Facts, workers: int, usable: int) -> Finding | None:
             "usable_cpus": usable,
             "batch_us": stages.batch_ns / 1000,
             "wait_us_per_step": found.wait.per_step_ns / 1000,
+            "starvation_share": found.share("starvation") if found.split else None,
         },
         advice=f"Try workers={wanted}."
         if needed <= usable
