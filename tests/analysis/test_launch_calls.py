@@ -10,7 +10,7 @@ import pytest
 
 from tests.analysis.traces import US, columns
 from tests.kineto import Kineto
-from workbench.analysis.launch_calls import LaunchCalls, launch_calls_of
+from workbench.analysis.launch_calls import LaunchCalls, launch_calls_of, short_share
 from workbench.analysis.launch_table import launch_table
 from workbench.analysis.launches import join_launches
 from workbench.analysis.queue_length import QueueLength, queue_lengths
@@ -184,3 +184,19 @@ def test_launch_delay_of_an_mtia_agrees_with_the_other_tool(traces_root: Path) -
     (at,) = np.flatnonzero(found.row == launches.launch[rows[0]])
     assert int(found.end[at] - found.start[at]) == 435_200
     assert found.delay_ns[at] == 0
+
+
+def test_the_share_of_short_calls_is_of_kernels_in_the_steps_that_count() -> None:
+    """Calls of 5 us; the step holds kernels of 3 and 8 us and a copy of 1: one kernel of two."""
+    made = Kineto(gpu=True)
+    made.step(0, 0, 100)
+    made.launched("before", call=(-50, 5), kernel=(-40, 1), correlation=1)
+    made.launched("short", call=(10, 5), kernel=(20, 3), correlation=2)
+    made.launched("long", call=(30, 5), kernel=(40, 8), correlation=3)
+    made.runtime("cudaMemcpyAsync", 60, 5, correlation=4)
+    made.kernel("Memcpy HtoD (Pinned -> Device)", 70, 1, correlation=4, cat="gpu_memcpy")
+    trace = columns(made)
+    launches = join_launches(trace)
+    steps = find_steps(trace, launches)
+    assert short_share(launch_calls_of(trace, launches, steps, 0), steps) == 0.5
+    assert short_share(calls_of(trace).taken(np.zeros(3, bool)), steps) is None

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from workbench.analysis.devices import work_rows
 from workbench.analysis.launches import Launches
+from workbench.analysis.steady import counted_ranges, inside
 from workbench.analysis.steps import Steps
 from workbench.trace.table import Kind, Trace
 
@@ -83,3 +84,9 @@ def launch_calls_of(
         step=np.full(len(call), -1, np.int64) if steps is None else steps.step_of(start),
     )
     return found.taken(kernels > 0)
+
+
+def short_share(calls: LaunchCalls, steps: Steps | None) -> float | None:
+    """Share of the calls in the steps that count that last longer than their work."""
+    counted = calls.taken(inside(counted_ranges(steps), calls.start))
+    return float(counted.short.mean()) if len(counted) else None
