@@ -9,6 +9,7 @@ from typing import Any
 
 from workbench.profiling.phases import CapturePlan
 from workbench.profiling.schedule import Schedule
+from workbench.profiling.watch import end_iteration
 from workbench.recording.compilation import compile_counters
 from workbench.recording.garbage import GarbageProbe
 from workbench.recording.labels import Labels
@@ -27,12 +28,16 @@ class Seen:
 
     watches: bool = False
     """Whether the loop takes its batches through ``watch``."""
+    empty: bool = False
+    """Whether a watched loader ended before its first batch."""
     loader: dict[str, Any] = field(default_factory=dict)
     garbage_collection: dict[str, Any] | None = None
     compilation: dict[str, Any] | None = None
     load: dict[str, Any] | None = None
     warnings: list[str] = field(default_factory=list)
     labels: dict[str, str] = field(default_factory=dict)
+    why: str | None = None
+    """What an error of the loop means and what to do about it, where that is known."""
 
 
 class Active:
@@ -45,6 +50,8 @@ class Active:
         self._thread = threading.get_ident()
         self._waited_ns = 0
         self._batches = 0
+        self._starting: Any = None
+        """The loader whose start failed."""
         self._compiled = compile_counters()
         self._load = LoadProbe()
         self._warnings = WarningLog()
@@ -83,11 +90,29 @@ class Active:
 
     def iterate(self, loader: Any, make: Callable[[], Iterator[Any]]) -> Iterator[Any]:
         """The iterator of a watched loader, looked into where this is the loop's thread."""
-        return self.loader.probe.iterate(loader, make) if self.is_here() else make()
+        from workbench.workload.interrupts import Deferred
+        from workbench.workload.shutdown import end_half_started
+
+        if not self.is_here():
+            return make()
+        self._starting, iterator = loader, None
+        try:
+            with Deferred():  # half-started workers would be nobody's
+                iterator = self.loader.probe.iterate(loader, make)
+        except BaseException as error:
+            if iterator is None:
+                end_half_started(error)
+            else:
+                end_iteration(loader, iterator)
+            raise
+        self._starting = None
+        return iterator
 
     def ended(self) -> None:
         """A watched loader has no further batch."""
         if self.is_here():
+            # Waits of this step so far: the loader's start, and not yet the one that ends now.
+            self.seen.empty = self.schedule.done == 0 and self._batches <= 1
             self.loader.probe.ended()
 
     @contextmanager
@@ -114,6 +139,17 @@ class Active:
         from torch.autograd.profiler import record_function
 
         return record_function(label)
+
+    def explained(self, error: BaseException) -> str | None:
+        """What to do about an error of the loop's loader; ``None`` for any other error."""
+        from workbench.workload.pickling import explain_pickling
+        from workbench.workload.worker_death import explain_worker_death
+
+        why = explain_worker_death(error, self.loader.processes)
+        if why is None and self._starting is not None:
+            why = explain_pickling(error, self._starting)
+        self.seen.why = why
+        return why
 
     def stop(self) -> None:
         """Switch everything off and note what was seen."""

@@ -217,13 +217,15 @@ class Capture:
         active = self._active
         if active is None:
             return
-        with Deferred():
+        with Deferred(deaths=error is None):
             try:
                 active.stop()
+                if error is not None and (why := active.explained(error)) is not None:
+                    error.add_note(why)
                 window, complete = active.schedule.window, active.schedule.complete
                 if window is None or not complete:
                     self._problem = active.schedule.problem or explain_nothing(
-                        active.schedule.done, active.schedule.plan
+                        active.schedule.done, active.schedule.plan, active.seen, error
                     )
                 else:
                     measured = gather(active.schedule, active.seen, error)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench.errors import ProfilerBusyError, SettingError, WorkloadError
+from workbench.profiling.keeping import keeping
 from workbench.profiling.memory import explain_out_of_memory
 from workbench.profiling.writing import Measured, write_run
 from workbench.recording.batch_checks import BatchChecks
@@ -54,6 +55,9 @@ def profile(
     under it, and ``steps`` more without it: the two unprofiled blocks give the step time of record
     and the noise of the machine, the window explains it. Afterwards everything is as it was.
 
+    An error or an interrupt after the window does not lose it: the Run is written with what was
+    measured until then, and the error says where it is.
+
     Args:
         work: Model, data and step.
         settings: What to change for this run; ``None`` runs it as it is.
@@ -68,7 +72,7 @@ def profile(
     Raises:
         ProfilerBusyError: Another profiler is active in this process.
         RunError: The Run cannot be written.
-        TimeLimitError: It took too long; nothing is left behind.
+        TimeLimitError: It took too long; nothing is left running.
         SettingError: A setting is invalid or cannot act on this workload.
         WorkloadError: The parts of the workload do not fit together.
     """
@@ -82,15 +86,23 @@ def profile(
         time_limit_s=time_limit_s,
         keep_training=keep_training,
     )
+    from workbench.workload.worker_death import worker_death_explained
+
     parent = as_folder(folder, RUNS)
     check_writable(parent)
     refuse_unfinished_start()
     mine = claim("wb.profile")
     try:
-        with Progress(shown=progress, title=work.title) as bar, explain_out_of_memory():
-            warm_up()
-            window, measured = _measure(work, order, bar)
         target = parent / safe_name(name or _name(work, order.settings))
+        measured = Measured(record=order.record, settings=order.settings)
+        with (
+            keeping(target, measured),
+            Progress(shown=progress, title=work.title) as bar,
+            explain_out_of_memory(),
+            worker_death_explained(),
+        ):
+            warm_up()
+            window = _measure(work, order, bar, measured)
         written = write_run(target, window, measured)
     finally:
         mine.release()
@@ -110,10 +122,9 @@ class _Order:
     keep_training: bool
 
 
-def _measure(work: "Workload", order: _Order, bar: Progress) -> tuple[Window, Measured]:
+def _measure(work: "Workload", order: _Order, bar: Progress, measured: Measured) -> Window:
     from workbench.workload import prepare
 
-    measured = Measured(record=order.record, settings=order.settings)
     began, compiled = time.monotonic(), compile_counters()
     with (
         Limits(order.time_limit_s, "wb.profile") as limits,
@@ -122,6 +133,8 @@ def _measure(work: "Workload", order: _Order, bar: Progress) -> tuple[Window, Me
         LoaderRecorder(on=order.record.loader) as loader,
         prepare(work, order.settings, keep_training=order.keep_training) as training,
     ):
+        measured.loader, measured.effective = loader, training.effective
+        measured.warnings = warned.found
         loop = Loop(training, limits, bar, loader.probe)
         checks = BatchChecks(training.effective)
         loop.look = checks.look
@@ -131,7 +144,6 @@ def _measure(work: "Workload", order: _Order, bar: Progress) -> tuple[Window, Me
         ceilings = Ceilings(loop=loop, device=training.device, loader=training.effective)
         window = _record(bench, ceilings, order, measured, began)
         measured.input_checks = checks.to_json(batches_in_epoch=loop.epoch_length)
-        measured.effective = dict(training.effective)
         measured.samples_per_step = training.samples_per_step
         measured.notes[:0] = training.notes
         if loop.epoch_length is not None:
@@ -139,11 +151,9 @@ def _measure(work: "Workload", order: _Order, bar: Progress) -> tuple[Window, Me
                 f"an epoch has {loop.epoch_length} batches: {loop.steps} steps went through "
                 f"{training.epochs} epochs; restarts of the loader are part of what is measured"
             )
-    measured.loader = loader
     measured.garbage_collection = garbage.to_json()
     measured.compilation = compile_counters().since(compiled).to_json()
-    measured.warnings = warned.found
-    return window, measured
+    return window
 
 
 def _record(
@@ -177,16 +187,19 @@ def _record(
     measured.profiled_step_ns = bench.profile(window, plan.window)
     if window.gave_way:
         raise _own_profiler()
+    measured.blocks = [warmup.step_ns + before.step_ns]
+    measured.input_ns = warmup.input_ns + before.input_ns
+    measured.warmup = max(len(warmup.step_ns), warmup_length(measured.blocks[0]))
+    measured.window = window
     progress.stage("measuring again")
     after = bench.block(plan.block)
+    measured.blocks.append(after.step_ns)
+    measured.input_ns += after.input_ns
     measured.load = load.to_json()
     progress.stage("measuring the loader alone")
     ceilings.measure(_so_far(after, began, limit), last=True)
     measured.replay_ns, measured.loader_alone = ceilings.replay_ns, ceilings.loader_alone()
     measured.notes += ceilings.notes
-    measured.blocks = [warmup.step_ns + before.step_ns, after.step_ns]
-    measured.input_ns = warmup.input_ns + before.input_ns + after.input_ns
-    measured.warmup = max(len(warmup.step_ns), warmup_length(measured.blocks[0]))
     return window
 
 

@@ -44,12 +44,28 @@ def gather(schedule: Schedule, seen: Seen, error: BaseException | None) -> Measu
             f"{schedule.done}, and a step that was not complete is left out"
         )
     if error is not None:
-        measured.notes.append(f"the loop ended with {type(error).__name__} in step {schedule.done}")
+        measured.notes.append(_end(error, schedule.done, seen))
     return measured
 
 
-def explain_nothing(done: int, plan: CapturePlan) -> RunError:
+def _end(error: BaseException, done: int, seen: Seen) -> str:
+    ended = f"the loop ended with {type(error).__name__} in step {done}"
+    return ended if seen.why is None else f"{ended}: {seen.why}"
+
+
+def explain_nothing(
+    done: int, plan: CapturePlan, seen: Seen, error: BaseException | None = None
+) -> RunError:
     """Why a capture holds no complete step."""
+    if error is not None and done < plan.end:
+        return RunError(
+            f"nothing was captured before the window had a whole step: {_end(error, done, seen)}"
+        )
+    if not done and seen.empty:
+        return RunError(
+            "nothing was captured, because the watched loader gave no batch: it is empty, or "
+            "drop_last=True leaves out its only one."
+        )
     if not done:
         return RunError(
             "nothing was captured, because no step was marked: call cap.step() at the end of every "

@@ -49,6 +49,10 @@ class Watched(Generic[Batch]):
                 except StopIteration:
                     self._ended()
                     return
+                except BaseException:
+                    # This iteration is over; a traceback would keep its worker processes alive.
+                    end_iteration(self._loader, iterator)
+                    raise
             yield batch
             del batch  # or it would live on while the next one is made
 
@@ -57,6 +61,15 @@ class Watched(Generic[Batch]):
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._loader, name)
+
+
+def end_iteration(loader: Any, iterator: Iterator[Any]) -> None:
+    """End an iterator that belongs to nobody but one iteration; what the loader keeps lives on."""
+    from workbench.workload.shutdown import shut_down
+
+    kept = [loader, *getattr(loader, "__dict__", {}).values()]
+    if not any(part is iterator for part in kept):
+        shut_down(iterator)
 
 
 def known_length(loader: object) -> int | None:

@@ -20,6 +20,8 @@ class Measured:
     """Everything known about a run before it is written; lists grow while it is measured."""
 
     record: Record
+    window: Window | None = None
+    """The profiled window, once it is whole."""
     settings: Settings = field(default_factory=Settings)
     effective: dict[str, Any] = field(default_factory=dict)
     blocks: list[list[int]] = field(default_factory=list)

@@ -1,18 +1,20 @@
 """An endless stream of batches over epochs, and its end."""
 
-import pickle
 import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, Protocol, Self
 
 from torch.autograd.profiler import record_function
-from torch.utils.data import DataLoader
 
 from workbench.errors import WorkloadError
 from workbench.workload.inference_mode import outside_inference_mode
 from workbench.workload.interrupts import Deferred
-from workbench.workload.loader import interactive_part, start_method
+from workbench.workload.pickling import (
+    explain_interactive,
+    explain_pickling,
+    starts_by_pickling,
+)
 from workbench.workload.shutdown import end_half_started, shut_down
 from workbench.workload.source import Source
 from workbench.workload.worker_death import worker_death_explained
@@ -46,7 +48,11 @@ class Batches(Iterator[Any]):
         return self
 
     def __next__(self) -> Any:
-        with worker_death_explained(), outside_inference_mode(), record_function(INPUT_RANGE):
+        with (
+            worker_death_explained(self._workers()),
+            outside_inference_mode(),
+            record_function(INPUT_RANGE),
+        ):
             return self._fetch()
 
     def close(self) -> None:
@@ -65,6 +71,10 @@ class Batches(Iterator[Any]):
         if loader is not None and loader.__dict__.get("_iterator") is not None:
             shut_down(loader.__dict__["_iterator"])
             loader.__dict__["_iterator"] = None
+
+    def _workers(self) -> Iterator[Any]:
+        """The worker processes of this epoch, once somebody asks."""
+        yield from getattr(self._iterator, "_workers", ())
 
     def _fetch(self) -> Any:
         for _ in range(2):
@@ -111,32 +121,20 @@ class Batches(Iterator[Any]):
 
 def _epoch(source: Source) -> Iterator[Any]:
     loader = source.loader
-    if loader is not None and loader.num_workers and start_method(loader) != "fork":
-        return _start_by_pickling(loader)
-    return source.epoch()
-
-
-def _start_by_pickling(loader: DataLoader[Any]) -> Iterator[Any]:
-    method = start_method(loader)
-    name = interactive_part(loader)
-    if name is not None:
-        raise WorkloadError(
-            f"{name} is defined in the notebook or console, where workers started by {method} "
-            "cannot import it: move it into a module, use multiprocessing_context='fork', or "
-            "workers=0."
-        )
+    if loader is None or not starts_by_pickling(loader):
+        return source.epoch()
+    why = explain_interactive(loader)
+    if why is not None:
+        raise WorkloadError(why)
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="Got pickle error")
-            return iter(loader)
-    except (TypeError, AttributeError, pickle.PicklingError) as error:
-        if "pickle" not in str(error).lower() and "local object" not in str(error):
+            return source.epoch()
+    except Exception as error:
+        why = explain_pickling(error, loader)
+        if why is None:
             raise
-        raise WorkloadError(
-            f"the loader cannot start its workers by {method}, because a part of it cannot be "
-            f"pickled ({error}): define data set and functions at the top of a module, use "
-            "multiprocessing_context='fork', or workers=0."
-        ) from error
+        raise WorkloadError(why) from error
 
 
 def _no_batch(source: Source, epochs: int) -> str:

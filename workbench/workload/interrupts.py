@@ -1,28 +1,35 @@
-"""Hold a keyboard interrupt back while something must be finished."""
+"""Hold signals back while something must be finished."""
 
 import signal
 import threading
+from collections.abc import Callable
 from types import FrameType, TracebackType
-from typing import Self
+from typing import Any, Self
+
+from workbench.workload.worker_death import explain_worker_death
 
 
 class Deferred:
-    """Deliver a keyboard interrupt after the block instead of inside it.
+    """Deliver a keyboard interrupt, and news of a dead worker, after the block instead of inside.
 
-    Only the main thread receives interrupts; elsewhere, and where the handler was not set from
-    Python, the block runs as it is.
+    Torch tells of a worker process that died by an error out of its handler of SIGCHLD, in whatever
+    line the main thread is just then. Only the main thread receives signals; elsewhere, and where
+    handlers were not set from Python, the block runs as it is.
+
+    Args:
+        deaths: Whether torch may still tell of a dead worker when the block is done; where a loop
+            is over nobody waits for one any more.
     """
 
-    def __init__(self) -> None:
-        self._previous: object = None
-        self._pending = False
+    def __init__(self, *, deaths: bool = True) -> None:
+        self._deaths = deaths
+        self._held: list[_Held] = []
 
     def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():
-            previous = signal.getsignal(signal.SIGINT)
-            if callable(previous):
-                self._previous = previous
-                signal.signal(signal.SIGINT, self._hold)
+            numbers = [signal.SIGINT, *([signal.SIGCHLD] if hasattr(signal, "SIGCHLD") else [])]
+            previous = [(number, signal.getsignal(number)) for number in numbers]
+            self._held = [_Held(number, handler) for number, handler in previous]
         return self
 
     def __exit__(
@@ -31,13 +38,48 @@ class Deferred:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        previous, self._previous = self._previous, None
-        if not callable(previous):
-            return
-        signal.signal(signal.SIGINT, previous)
-        if self._pending:
-            self._pending = False
-            previous(signal.SIGINT, None)
+        held, self._held = self._held, []
+        for one in held:
+            one.let_go()
+        try:
+            for one in held[1:]:
+                one.deliver(quietly=not self._deaths)
+        finally:  # an interrupt that came as well has the last word
+            for one in held[:1]:
+                one.deliver(quietly=False)
 
-    def _hold(self, number: int, frame: FrameType | None) -> None:
-        self._pending = True
+
+class _Held:
+    """One signal, held back from now on."""
+
+    def __init__(self, number: int, previous: Any) -> None:
+        self._number = number
+        self._previous = previous
+        self._pending = False
+        self._holding = callable(previous)
+        self._handler: Callable[[int, FrameType | None], None] = self._on_signal
+        if self._holding:
+            signal.signal(number, self._handler)
+
+    def let_go(self) -> None:
+        """Give the handler its place back, unless another one was put on top meanwhile."""
+        self._holding = False
+        if signal.getsignal(self._number) is self._handler:
+            signal.signal(self._number, self._previous)
+
+    def deliver(self, *, quietly: bool) -> None:
+        """Call the handler if the signal came."""
+        pending, self._pending = self._pending, False
+        if not pending:
+            return
+        try:
+            self._previous(self._number, None)
+        except RuntimeError as error:
+            if not quietly or explain_worker_death(error) is None:
+                raise
+
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:
+        if self._holding:
+            self._pending = True
+        else:
+            self._previous(number, frame)

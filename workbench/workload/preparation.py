@@ -87,11 +87,11 @@ class _Preparation(AbstractContextManager[Training]):
 
     def _undo(self) -> None:
         try:
-            with Deferred():
+            with Deferred(deaths=False):
                 self._put_back()
         except KeyboardInterrupt:
             # It came before it could be held back, or was delivered now that all is done.
-            with Deferred():
+            with Deferred(deaths=False):
                 self._put_back()
             raise
 

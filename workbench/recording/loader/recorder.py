@@ -101,6 +101,11 @@ class LoaderRecorder:
         write_columns(folder / SYSTEM_FILE, rows, SYSTEM_COLUMNS, self._facts())
         return about | {"batches": len(batches)}
 
+    @property
+    def processes(self) -> list[Any]:
+        """Worker processes of loaders that were started while it recorded, dead ones as well."""
+        return [process for context in self.probe.contexts for process in context.processes]
+
     def _processes(self) -> list[tuple[int, int, int]]:
         """Stream, number and process of the workers that run."""
         return [

@@ -44,7 +44,11 @@ class SendProbe:
         if known is None:
             return ForkingPickler.dumps(task, protocol)
         cpu, began = time.thread_time_ns(), time.monotonic_ns()
-        data = ForkingPickler.dumps(task, protocol)
+        try:
+            data = ForkingPickler.dumps(task, protocol)
+        except Exception as error:  # noqa: BLE001 - of the user's objects, or of a full /dev/shm
+            # The queue would print it and drop the batch, for which the loop then waits for ever.
+            data = ForkingPickler.dumps(_instead(task, error), protocol)
         took, cpu = time.monotonic_ns() - began, time.thread_time_ns() - cpu
         self._pickled = (*known, began, took, cpu)
         return data
@@ -59,6 +63,22 @@ class SendProbe:
             # From pickling on: the lock that workers share is waited for before the pipe is.
             done = pickled[2] + pickled[3]
             self._write(pack(Kind.SEND, *pickled, time.monotonic_ns() - done, len(data)))
+
+
+def _instead(task: Any, error: Exception) -> Any:
+    """The answer that says why there is no batch, made as torch's workers make it."""
+    from torch._utils import ExceptionWrapper
+    from torch.utils.data import get_worker_info
+
+    info = get_worker_info()
+    where = "in DataLoader worker process" + ("" if info is None else f" {info.id}")
+    wrapper: Any = ExceptionWrapper
+    known = type(error), error, error.__traceback__
+    wrapped = wrapper(known, f"{where}, while its batch was handed over")
+    number, answer = task
+    if isinstance(answer, tuple) and len(answer) == 3 and isinstance(answer[1], int):
+        return number, (wrapped, *answer[1:])  # torchdata's workers send their state with it
+    return number, wrapped
 
 
 def _pickler(dumps: Callable[..., Any]) -> type[ForkingPickler]:
