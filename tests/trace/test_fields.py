@@ -5,6 +5,7 @@ its records, and the example tells a value that stands in one of them.
 """
 
 import gzip
+import itertools
 import json
 from collections.abc import Callable
 from decimal import Decimal
@@ -110,20 +111,47 @@ def opened(traces_root: Path) -> Callable[[str], tuple[Trace, list[dict[str, Any
     """A file as we read it, and the arguments of its durations in the same order."""
 
     def open_(name: str) -> tuple[Trace, list[dict[str, Any]]]:
-        path = traces_root / FILES[name]
-        return trace.read(path), arguments(path)
+        found, expected = (
+            trace.read(traces_root / FILES[name]),
+            durations(traces_root / FILES[name]),
+        )
+        return found, [event.get("args") or {} for event in matched(found, expected)]
 
     return open_
 
 
 @lru_cache(maxsize=2)
-def arguments(path: Path) -> list[dict[str, Any]]:
+def durations(path: Path) -> list[dict[str, Any]]:
     data = path.read_bytes()
     text = gzip.decompress(data) if data.startswith(b"\x1f\x8b") else data
     document = json.loads(text, strict=False, parse_float=Decimal)
-    durations = [event for event in document["traceEvents"] if event.get("ph") == "X"]
-    durations.sort(key=lambda event: (exact_ns(event["ts"]), -exact_ns(event.get("dur", 0))))
-    return [event.get("args") or {} for event in durations]
+    found = [event for event in document["traceEvents"] if event.get("ph") == "X"]
+    return sorted(found, key=when)
+
+
+def when(event: dict[str, Any]) -> tuple[int, int]:
+    return exact_ns(event["ts"]), -exact_ns(event.get("dur", 0))
+
+
+def matched(found: Trace, expected: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The file's durations, those of one time in the order of their names and threads in ``found``.
+
+    Which of several records of one time stands first is the question of test_order.py.
+    """
+    assert len(found.events) == len(expected)
+    lanes = [str(lane.tid) for lane in found.lanes]
+    made: list[dict[str, Any]] = []
+    for _, tied in itertools.groupby(expected, key=when):
+        left = list(tied)
+        while left:
+            row = len(made)
+            key = (found.names[found.events.name[row]], lanes[found.events.lane[row]])
+            made.append(left.pop(next((at for at, e in enumerate(left) if place(e) == key), 0)))
+    return made
+
+
+def place(event: dict[str, Any]) -> tuple[str, str]:
+    return str(event["name"]), str(event["tid"])
 
 
 def told(args: dict[str, Any], keys: tuple[str, ...]) -> Any:

@@ -20,6 +20,10 @@ LEAST_AHEAD_NS = 25_000
 """In 60 real traces such calls return 5 to 10 us behind the work, and at most 23 us before it, in
 traces whose clocks drift."""
 
+CONTRADICTION_NS = 1_000_000
+"""What is left of it by the largest shift that puts no work before its launch (own choice: as much
+as a clock may be off at all)."""
+
 Rows = NDArray[np.int64]
 
 _WAITS_FOR_ALL = re.compile(r"(cuda|hip|musa)DeviceSynchronize(_v\d+)?")
@@ -45,8 +49,8 @@ def needed_offset(trace: Trace, launch: Rows, device: int, *, alone: bool) -> in
     late = max(
         _after_copies(trace, launch, rows), _after_waits(trace, launch, rows) if alone else 0
     )
-    if late <= LEAST_AHEAD_NS:
-        return 0
+    if late <= LEAST_AHEAD_NS or late + least > CONTRADICTION_NS:
+        return 0  # no clock fits both: calls that returned early are no proof then
     return max(-late, least)
 
 
