@@ -159,3 +159,18 @@ def test_every_table_that_is_none_has_its_reason(tmp_path: Path) -> None:
         assert missing[name]
     assert run.summary["ranks"][0]["operators"] is None
     assert "kernels" not in missing
+
+
+@pytest.mark.parametrize(("longest_us", "named"), [(60, True), (25, False)])
+def test_on_the_cpu_the_operator_that_takes_most_is_named(
+    longest_us: int, named: bool, tmp_path: Path
+) -> None:
+    """Of 100 us in operators one takes 60: it is where to look. 25 beside three others is not."""
+    trace = Kineto()
+    trace.op("aten::convolution", 0, longest_us)
+    for each in range(3):
+        rest = (100 - longest_us) / 3
+        trace.op(f"aten::other_{each}", longest_us + rest * each, rest)
+    said = verdict(opened(trace, tmp_path))
+    assert ("aten::convolution takes 60 % of the operators' time" in said) == named
+    assert ("takes" in said) == named

@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from workbench.figures import names
 from workbench.figures.breakdown import headline, is_host
 from workbench.figures.palette import category
 from workbench.pages.view import Breakdown, RunView
@@ -25,6 +26,8 @@ Number = TypeVar("Number", int, float)
 
 APART = 0.05
 """Shares and step times of ranks that differ by less are told as one."""
+LEADING = 0.3
+"""Share of the operators' time from which the longest is named in the verdict."""
 MOST_RANKS = 8
 """Of so many ranks a page shows where the time goes; its table of devices holds all."""
 
@@ -102,7 +105,22 @@ def _where_it_goes(run: Run) -> str | None:
         said = f"on the mean of {len(shown)} ranks, {said}"
     if several and worst != "times":
         said += _spread(shown, measured)
+    if not several and is_host(measured):
+        said += _longest_operator(run)
     return f"{said[0].upper()}{said[1:]}. {_silence(run)}"
+
+
+def _longest_operator(run: Run) -> str:
+    """The operator that takes most of the operators' time on the host, where one does."""
+    table = run.operators
+    if table is None or not len(table):
+        return ""
+    own = table.groupby("name")["host_self_ns"].sum()
+    share = float(own.max() / own.sum()) if own.sum() > 0 else 0.0
+    if share < LEADING:
+        return ""
+    longest = names.shorten(str(own.idxmax()), 40)
+    return f"; {longest} takes {share_text(share)} of the operators' time"
 
 
 def _silence(run: Run) -> str:
