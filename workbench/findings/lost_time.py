@@ -49,10 +49,17 @@ class LostTime:
         return "each step" if self.steps else "the recording"
 
     def severity(self, warning: float, critical: float) -> Severity:
-        """Graded by share; few steps lower the grade, and no steps allow a note only."""
-        if self.share >= critical and self.steps >= LEAST_STEPS_CRITICAL:
+        """Graded by the share, and no higher than by what its end can save at most.
+
+        A device that waits beside a busier one, or a host that is no faster without the loss, saves
+        little. Few steps lower the grade, and no steps allow a note only.
+        """
+        share = self.share
+        if self.saving_ns is not None and self.step_ns:
+            share = min(share, self.saving_ns / self.step_ns)
+        if share >= critical and self.steps >= LEAST_STEPS_CRITICAL:
             return "critical"
-        if self.share >= warning and self.steps >= LEAST_STEPS_WARNING:
+        if share >= warning and self.steps >= LEAST_STEPS_WARNING:
             return "warning"
         return "info"
 
