@@ -5,6 +5,7 @@ import json
 import pytest
 
 from workbench.analysis.causes import CAUSES
+from workbench.analysis.stalls.parts import PARTS
 from workbench.figures import palette
 
 WHITE, DARK = "#FFFFFF", "#111111"
@@ -24,6 +25,8 @@ LAW = {
 }
 """The colours that the product's visual language fixes."""
 
+ALL = palette.CATEGORIES | {f"stall: {name}": each for name, each in palette.STALLS.items()}
+
 CPU_PARTS = "input communication optimizer backward forward other_operators host_python host_other"
 DEVICE_PARTS = "compute exposed_communication_wait exposed_communication_transfer exposed_memory"
 
@@ -37,26 +40,32 @@ def test_every_part_of_a_breakdown_has_its_own_entry(name: str):
     assert name in palette.CATEGORIES
 
 
+def test_every_part_of_the_wait_for_input_has_its_own_look():
+    assert tuple(palette.STALLS) == PARTS
+    looks = {(each.colour, each.hatched) for each in palette.STALLS.values()}
+    assert len(looks) == len(PARTS)
+
+
 def test_every_cause_of_idle_is_drawn_as_idle_and_says_what_is_waited_for():
     for cause in CAUSES:
         assert palette.CATEGORIES[cause].idle
         assert palette.CATEGORIES[cause].waits
 
 
-@pytest.mark.parametrize("name", palette.CATEGORIES)
+@pytest.mark.parametrize("name", ALL)
 def test_marks_stand_out_from_a_dark_page(name: str):
-    assert palette.contrast(palette.CATEGORIES[name].colour, DARK) >= 3
+    assert palette.contrast(ALL[name].colour, DARK) >= 3
 
 
-@pytest.mark.parametrize("name", palette.CATEGORIES)
+@pytest.mark.parametrize("name", ALL)
 def test_marks_stand_out_from_a_white_page_but_for_those_listed(name: str):
-    enough = palette.contrast(palette.CATEGORIES[name].colour, WHITE) >= 3
+    enough = palette.contrast(ALL[name].colour, WHITE) >= 3
     assert enough == (name not in palette.LOW_ON_WHITE)
 
 
-@pytest.mark.parametrize("name", palette.CATEGORIES)
+@pytest.mark.parametrize("name", ALL)
 def test_ink_on_a_mark_is_legible(name: str):
-    colour = palette.CATEGORIES[name].colour
+    colour = ALL[name].colour
     assert palette.contrast(palette.ink_on(colour), colour) >= 4.5
 
 

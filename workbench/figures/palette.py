@@ -87,6 +87,31 @@ CATEGORIES: dict[str, Category] = {
 LOW_ON_WHITE = frozenset({"input", "synchronization", "garbage_collection", "launch"})
 """Categories whose fixed colour stays under 3:1 on white."""
 
+STALLS: dict[str, Category] = {
+    "storage": Category(label="storage", colour="#7B61C9", waits="for storage"),
+    "decode": Category(label="decode and transform", colour="#C27C00", waits="for decoding"),
+    "collate": Category(label="collate", colour="#A8552B", waits="for collate"),
+    "transfer": Category(
+        label="transfer between processes", colour="#22868C", waits="for transfer"
+    ),
+    "pin": Category(label="pinning", colour="#5E7F9B", waits="for pinning"),
+    "copy": Category(label="copy to the device", colour="#CC79A7", waits="for copies"),
+    "startup": Category(
+        label="start of loader and workers", colour="#6F8A2A", waits="for start-up"
+    ),
+    "starvation": Category(
+        label="workers busy with other batches",
+        colour="#C27C00",
+        hatched=True,
+        waits="for a free worker",
+    ),
+    "oversubscription": Category(
+        label="no processor free", colour="#C8504F", waits="for a free processor"
+    ),
+    "other": Category(label="anything else", colour=_UNKNOWN, waits="for anything else"),
+}
+"""Parts of the exposed wait for input: what the batch that was waited for was in."""
+
 INK = "#797979"
 """Text and outlines of a figure that cannot know its background: 4.3:1 on white and on #111.
 
@@ -105,6 +130,11 @@ def category(name: str) -> Category:
     if known is not None:
         return known
     return Category(label=name.replace("_", " "), colour=_UNKNOWN, hatched=True)
+
+
+def stall(name: str) -> Category:
+    """The part of the wait for input of that name."""
+    return STALLS[name]
 
 
 def luminance(colour: str) -> float:

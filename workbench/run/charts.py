@@ -17,7 +17,7 @@ from workbench.pages.charts import (
     steps_chart,
     waits_chart,
 )
-from workbench.run import detail_charts
+from workbench.run import detail_charts, loader_charts
 from workbench.run.summary import not_idle_because
 from workbench.run.view import breakdowns, device_label, doubt, rank_label
 
@@ -176,6 +176,10 @@ _CHARTS: dict[str, Callable[[Run, RankAnalysis], StaticFigure]] = {
     "communication": _communication,
     "copies": detail_charts.copies,
     "critical_path": _critical_path,
+    "stalls": loader_charts.stalls,
+    "loader_lanes": loader_charts.lanes,
+    "loader_rate": loader_charts.rate,
+    "epochs": loader_charts.epochs,
 }
 _RUN_CHARTS: dict[str, Callable[[Run], StaticFigure]] = {
     "ranks": _ranks,

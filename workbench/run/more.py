@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from workbench.errors import RunError
+from workbench.figures.empty import reason_of
 from workbench.pages import detail_tables as tables
 from workbench.pages.folded import Folded
 from workbench.run.charts import chart
@@ -20,11 +21,20 @@ if TYPE_CHECKING:
     from workbench.run.run import Run
 
 Subject = Literal[
-    "breakdowns", "steps", "families", "launches", "copies", "phases", "communication", "ranks"
+    "breakdowns",
+    "loader",
+    "steps",
+    "families",
+    "launches",
+    "copies",
+    "phases",
+    "communication",
+    "ranks",
 ]
 
 TITLES: dict[Subject, str] = {
     "breakdowns": "Where a step of each rank goes",
+    "loader": "Inside the loader: what the wait for data is spent on, worker by worker",
     "steps": "Step by step: what each step waits for, and what is different in slow ones",
     "families": "Kernels by family",
     "launches": "Launches: the queue over time, delays, short kernels",
@@ -35,6 +45,7 @@ TITLES: dict[Subject, str] = {
 }
 _CHARTS: dict[Subject, tuple[str, ...]] = {
     "breakdowns": ("breakdown",),
+    "loader": ("stalls", "loader_lanes", "loader_rate", "epochs"),
     "steps": ("waterfall", "step_parts"),
     "families": ("families",),
     "launches": ("queue",),
@@ -61,6 +72,8 @@ def more(run: Run, subject: Subject, rank: RankAnalysis) -> Folded:
         for one in chosen
         for device in (tuple(one.device_time) if name in _OF_DEVICES else ()) or (None,)
     ]
+    if subject == "loader":  # most loops lack some of them; why is among what was not measured
+        charts = [each for each in charts if reason_of(each.figure) is None]
     return Folded(title=TITLES[subject], charts=charts, tables=tuple(_tables(subject, rank)))
 
 

@@ -43,6 +43,10 @@ FigureName = Literal[
     "operators",
     "idle",
     "input",
+    "stalls",
+    "loader_lanes",
+    "loader_rate",
+    "epochs",
     "queue",
     "copies",
     "communication",
@@ -275,7 +279,7 @@ class Run:
         """Charts and tables on a subject, folded away.
 
         Args:
-            subject: breakdowns (of every rank), steps, families, launches, copies, phases,
+            subject: breakdowns (of every rank), loader, steps, families, launches, copies, phases,
                 communication or ranks.
             rank: Whose; by default the first.
         """

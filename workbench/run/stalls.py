@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from workbench.analysis.intervals import Spans
+    from workbench.analysis.step_breakdown import StepBreakdown
     from workbench.run.rank import RankAnalysis
     from workbench.store.loader import LoaderRecords
 
@@ -65,7 +66,7 @@ def stalls_table(rank: RankAnalysis) -> pd.DataFrame | None:
     found = rank.stalls
     if found is None:
         return None
-    steps = rank.details.steps.get(_device(rank))
+    steps = stall_steps(rank)
     numbers = () if steps is None else steps.numbers
     amounts = found.steps(len(numbers))
     kept = len(numbers) + int(amounts[-1].any() or not len(numbers))
@@ -80,6 +81,11 @@ def stalls_table(rank: RankAnalysis) -> pd.DataFrame | None:
         seen = found.by_part[name] is not None
         table[name] = pd.Series(amounts[:kept, place] if seen else [None] * kept, dtype="Int64")
     return table
+
+
+def stall_steps(rank: RankAnalysis) -> StepBreakdown | None:
+    """The steps that the wait is divided by; ``None`` where there are none."""
+    return rank.details.steps.get(_device(rank))
 
 
 def stalls_json(rank: RankAnalysis) -> dict[str, Any]:
@@ -122,7 +128,7 @@ def _exposed(rank: RankAnalysis) -> Spans | None:
 def _borders(rank: RankAnalysis) -> np.ndarray[Any, np.dtype[np.int64]]:
     """Start and end of every complete step, on the host's clock."""
     device = _device(rank)
-    steps = rank.details.steps.get(device)
+    steps = stall_steps(rank)
     if steps is None:
         return np.empty((0, 2), np.int64)
     offset = 0 if device is None else rank.launches.clock_offset.get(device, 0)
