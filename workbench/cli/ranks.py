@@ -90,4 +90,3 @@ def _largest(lines: Sequence[Line]) -> list[str]:
             most[name] = max(most.get(name, 0.0), share or 0.0)
     kept = sorted(most, key=lambda name: -most[name])[:MOST_PARTS]
     return [name for name in most if name in kept and most[name] >= LEAST_SHARE]
-
