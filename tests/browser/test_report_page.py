@@ -12,10 +12,10 @@ from tests.reporting import sample
 from workbench.reporting import report
 
 HOSTILE = "</script><script>window.hacked = 1</script><img src=x onerror='window.hacked = 1'>"
-CHARTS = 13
+CHARTS = 17
 """Comparison and the kernels that differ; breakdown, steps, input, idle, kernels, operators; folded
-away the waterfall, the steps by parts, the queue, the
-critical path and what changes save at most."""
+away the four of the loader, the waterfall, the steps by parts, the queue, the critical path and
+what changes save at most."""
 OPEN_FOLDS = "document.querySelectorAll('.wb-folded').forEach((fold) => { fold.open = true; })"
 FITTING = """() => [...document.querySelectorAll(".wb-plot")].every(
     (plot) => plot.clientWidth === +plot.querySelector("svg").getAttribute("width"))"""
@@ -26,7 +26,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A report over a measured Run, compared with another, with a hostile kernel name."""
     folder = tmp_path_factory.mktemp("report")
     before = sample.measured_run(folder, "before", step_ms=1.7)
-    after = sample.measured_run(folder, "after", step_ms=1.2, kernel=HOSTILE)
+    after = sample.measured_run(folder, "after", step_ms=1.2, kernel=HOSTILE, loader=True)
     return report(after, folder / "report.html", baseline=before)
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from workbench.figures import names, palette, template
 from workbench.figures.empty import not_measured
 from workbench.figures.scale import exact, time_scale
-from workbench.figures.stalls import filled
+from workbench.figures.stalls import SEEN, filled
 from workbench.units import bytes_text, count_text, significant, time_text
 
 if TYPE_CHECKING:
@@ -65,6 +65,7 @@ def epoch_batches(
             x=[each.number + 1 for each in shown],
             y=[ns / scale.size for ns in values],
             marker=filled(look),
+            showlegend=sum(values) >= SEEN * sum(each.made_ns for each in shown),
             customdata=[
                 f"<b>epoch {each.number + 1} · {look.label}</b><br>{exact(ns)} a batch<br>"
                 f"of {exact(each.made_ns)}, {bytes_text(each.storage_bytes)} from storage"

@@ -13,9 +13,11 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 WHAT = "The loader's workers beside the waits for data"
-LABELS = {"decode": "samples: read, decode, transform"}
+LABELS = {"decode": "samples: read and decode"}
 """Of stages that a lane does not divide further."""
-HEIGHT = 34
+HEIGHT, LEAST_HEIGHT = 34, 280
+FULL, BESIDE = 0.7, 0.3
+"""Thickness of bars, as a share of the lane."""
 
 
 Bar = tuple[int, int, str, int]
@@ -30,6 +32,8 @@ class Frame(NamedTuple):
     start: int
     end: int
     scale: Scale
+    above: str
+    """The lane of who waits."""
 
 
 def loader_lanes(
@@ -63,16 +67,15 @@ def loader_lanes(
     """
     if not lanes or end_ns <= start_ns:
         return not_measured(WHAT, reason)
-    frame = Frame(start_ns, end_ns, time_scale(float(end_ns - start_ns)))
-    scale = frame.scale
+    scale = time_scale(float(end_ns - start_ns))
     above = f"{who} waits for data"
+    frame = Frame(start_ns, end_ns, scale, above)
     order = [above, *lanes]
     drawn = template.figure(
         names.plain(_headline(waits, end_ns - start_ns, who, fetching, workers)),
         names.plain(_subtitle(shown, of, linked=bool(links))),
-        height=150 + HEIGHT * len(order),
+        height=max(LEAST_HEIGHT, 120 + HEIGHT * len(order)),
         barmode="overlay",
-        bargap=0.35,
         xaxis={
             "title": {"text": f"time ({scale.unit})"},
             "range": [0, (end_ns - start_ns) / scale.size],
@@ -83,9 +86,10 @@ def loader_lanes(
             "categoryorder": "array",
             "categoryarray": list(reversed(order)),
             "showgrid": False,
+            **template.APART,
         },
         showlegend=True,
-        legend={"orientation": "h", "x": 0, "xanchor": "left", "y": -0.42, "yanchor": "top"},
+        legend={"orientation": "v", "x": 1.01, "xanchor": "left", "y": 1},
         margin={"l": 6, "r": 16, "t": 72, "b": 48},
     )
     bars = [(above, bar) for bar in waits]
@@ -94,8 +98,7 @@ def loader_lanes(
         mine = [(lane, bar) for lane, bar in bars if bar[2] == part]
         if mine:
             _add(drawn, part, mine, frame)
-    _join(drawn, links, above, frame)
-    drawn.update_layout(legend_y=-90 / max(HEIGHT * len(order), 1))
+    _join(drawn, links, frame)
     return drawn
 
 
@@ -106,7 +109,8 @@ def _headline(
     said = f"Here {who} waits for data {share_text(min(1.0, waited / span))} of the time"
     if fetching is None or not workers:
         return said
-    return f"{said}; of {workers} worker{'s' * (workers != 1)}, {fetching:.1f} fetch meanwhile"
+    of = f"{workers} worker{'s' * (workers != 1)}"
+    return f"{said}; meanwhile {fetching:.1f} of {of} fetch batches"
 
 
 def _subtitle(shown: int, of: int, *, linked: bool) -> str:
@@ -122,11 +126,13 @@ def _subtitle(shown: int, of: int, *, linked: bool) -> str:
 def _add(drawn: "go.Figure", part: str, mine: Sequence[tuple[str, Bar]], frame: Frame) -> None:
     look = palette.stall(part)
     label = LABELS.get(part, look.label)
-    base, width, said = [], [], []
+    base, width, said, thick = [], [], [], []
     for lane, (start, end, _, batch) in mine:
         low, high = max(start, frame.start), min(end, frame.end)
         base.append((low - frame.start) / frame.scale.size)
         width.append((high - low) / frame.scale.size)
+        # A thread of its own sends, beside the next batch: both are to be seen.
+        thick.append(BESIDE if part == "transfer" and lane != frame.above else FULL)
         which = f"batch {batch}" if batch >= 0 else "no batch"
         said.append(f"<b>{names.plain(lane)} · {label}</b><br>{which}<br>{exact(end - start)}")
     drawn.add_bar(
@@ -135,20 +141,21 @@ def _add(drawn: "go.Figure", part: str, mine: Sequence[tuple[str, Bar]], frame: 
         x=width,
         base=base,
         y=[lane for lane, _ in mine],
+        width=thick,
         marker=filled(look),
         customdata=said,
         hovertemplate="%{customdata}<extra></extra>",
     )
 
 
-def _join(drawn: "go.Figure", links: Sequence[Link], above: str, frame: Frame) -> None:
+def _join(drawn: "go.Figure", links: Sequence[Link], frame: Frame) -> None:
     """A line from where a batch was made to the wait that it ended."""
     x: list[float | None] = []
     y: list[str | None] = []
     for made, lane, delivered in links:
         if made >= frame.start:
             x += [(at - frame.start) / frame.scale.size for at in (made, delivered)] + [None]
-            y += [lane, above, None]
+            y += [lane, frame.above, None]
     if x:
         drawn.add_scatter(
             x=x,

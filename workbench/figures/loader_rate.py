@@ -35,19 +35,19 @@ def loader_rate(
     if not need or not brings:
         return not_measured(WHAT, reason)
     rows = [
-        ("the model can take", need, palette.category("compute").colour, "a step, loader free"),
-        ("the loader brings", brings, palette.category("input").colour, "a batch, nobody steps"),
+        ("the model can take", need, palette.category("compute").colour, "a step"),
+        ("the loader brings", brings, palette.category("input").colour, "a batch"),
     ]
     if reached:
         rows.append(("the loop reaches", reached, palette.category("kernel_gap").colour, "a step"))
     top = max(rate for _, rate, _, _ in rows)
     drawn = template.figure(
         names.plain(_headline(need, brings, unit)),
-        "measured without the profiler",
+        "without the profiler: steps on batches at hand, the loader alone, and both together",
         height=96 + 40 * len(rows) + 40,
         bargap=0.35,
         xaxis={"title": {"text": unit}, "rangemode": "tozero", "range": [0, 1.35 * top]},
-        yaxis={"autorange": "reversed", "showgrid": False},
+        yaxis={"autorange": "reversed", "showgrid": False, **template.APART},
         margin={"l": 6, "r": 16, "t": 72, "b": 48},
     )
     drawn.add_bar(

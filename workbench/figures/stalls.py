@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 Times = NDArray[np.int64]
 
 MOST_BARS = 200
+SEEN = 0.005
+"""Parts of a smaller share cannot be seen in a bar, and are not named beside it."""
 UNSEEN = "the inside of the loader was not recorded; use wb.profile, or cap.watch(loader)."
 WHAT = "What the wait for data is spent on"
 
@@ -76,9 +78,8 @@ def headline(sums: Mapping[str, int | None], mean_ns: float, who: str) -> str:
     known = {name: ns for name, ns in sums.items() if ns}
     total = sum(known.values())
     most = max(known, key=lambda name: known[name])
-    waits = palette.stall(most).waits
     return (
-        f"{share_text(known[most] / total)} of the wait for data is {waits.removeprefix('for ')}: "
+        f"{share_text(known[most] / total)} of the wait for data is {palette.stall(most).waits}: "
         f"{who} waits {time_text(mean_ns)} a step"
     )
 
@@ -123,6 +124,7 @@ def _add(
         x=at,
         y=heights,
         marker=filled(look),
+        showlegend=bool(values.sum() >= SEEN * whole.sum()),
         customdata=said,
         hovertemplate="%{customdata}<extra></extra>",
     )

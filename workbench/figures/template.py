@@ -15,6 +15,10 @@ BOTTOM = 48
 CLEAR = "rgba(0,0,0,0)"
 
 
+APART = {"ticks": "outside", "ticklen": 6, "tickcolor": CLEAR}
+"""For an axis of names: some room between a name and its bar."""
+
+
 def template() -> dict[str, Any]:
     """The plotly template, as plain JSON; it is never registered as anybody's default."""
     axis = {
