@@ -105,7 +105,10 @@ def epochs(run: Run, rank: RankAnalysis) -> StaticFigure:
 
 
 def _who(rank: RankAnalysis) -> str:
-    return device_label(rank, rank.device_indices[0]) if rank.device_indices else "the loop"
+    """The device in short: its lane has no room for more."""
+    if not rank.device_indices:
+        return "the loop"
+    return device_label(rank, rank.device_indices[0]).partition(" (")[0]
 
 
 def _reason(rank: RankAnalysis) -> str:
