@@ -229,7 +229,7 @@ def compare_at_gigabyte(folder: Path, peers: str) -> None:
     """HTA and json.loads at 1 GB, once."""
     path = folder / "trace.json"
     generate(path, 1000)
-    readers = ("workbench", "json_loads", "workbench_idle", "hta_idle")
+    readers = ("workbench", "json_loads", "hta", "workbench_idle", "hta_idle")
     compare("1000 MB, launches", path, readers, 1, peers)
 
 

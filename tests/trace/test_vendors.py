@@ -77,8 +77,8 @@ def test_records_of_the_ascend_process_are_device_work() -> None:
     work = x("", "aclnnMm", pid=800, **{"Stream Id": 3, "connection_id": 8})
     del work["cat"]
     found = read(label, work, x("cpu_op", "aten::mm", pid=1))
-    assert found.events.kind.tolist() == [Kind.KERNEL, Kind.OPERATOR]
-    assert (found.events.stream[0], found.events.correlation[0]) == (3, 8)
+    assert found.events.kind.tolist() == [Kind.OPERATOR, Kind.KERNEL]
+    assert (found.events.stream[1], found.events.correlation[1]) == (3, 8)
     assert [device.type for device in found.devices] == ["npu"]
 
 
