@@ -123,6 +123,14 @@ def test_the_changelog_has_a_section_for_this_version():
     assert re.search(rf"^## {re.escape(version[1])}", changelog, re.MULTILINE)
 
 
+def test_decisions_are_numbered_without_gaps_by_name_and_by_title():
+    notes = sorted((ROOT / "docs/decisions").glob("*.md"))
+    titles = [note.read_text(encoding="utf-8").partition(".")[0] for note in notes]
+
+    assert [note.name[:5] for note in notes] == [f"{n + 1:04}-" for n in range(len(notes))]
+    assert titles == [f"# {n + 1}" for n in range(len(notes))]
+
+
 def test_every_floor_has_its_line_in_the_map():
     contributing = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     mapped = set(re.findall(r"`(\w+)`", contributing.partition("| floor")[2].partition("\n\n")[0]))
