@@ -10,7 +10,8 @@ from workbench.figures.empty import reason_of
 from workbench.figures.families import family_times
 from workbench.figures.queue import Line, queue_length
 from workbench.figures.rank_steps import rank_steps
-from workbench.figures.step_parts import MOST_BARS, step_parts
+from workbench.figures.stacked import MOST_BARS
+from workbench.figures.step_parts import step_parts
 from workbench.figures.waterfall import waterfall
 
 MS = 1_000_000

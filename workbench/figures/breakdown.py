@@ -108,17 +108,8 @@ def breakdown(
         ),
         names.plain(_subtitle(whole_text(total_ns, steps, of_steps), missing)),
         height=132 + 24 * (len(parts) + 1),
-        xaxis={
-            "title": {"text": f"{'mean time per step' if steps else 'time'} ({scale.unit})"},
-            "range": [0, total_ns / per / scale.size],
-            "fixedrange": True,
-        },
-        yaxis={
-            "range": [len(parts) + 0.5, -0.6],
-            "fixedrange": True,
-            "showgrid": False,
-            "showticklabels": False,
-        },
+        xaxis=time_axis(total_ns / per, steps, scale),
+        yaxis={"range": [len(parts) + 0.5, -0.6], **template.NAMELESS},
         annotations=_labels(parts, places, total_ns, per, scale),
     )
     drawn.add_bar(**_bars(parts, places, total_ns, per, scale, thin_idle=thin))
@@ -159,7 +150,7 @@ def headline(
     if is_host(measured):
         return _host_headline(measured, total_ns, whole)
     if doubt == "times":
-        return f"Cannot tell how busy {device_label} is: this profile fails its own checks"
+        return cannot_tell(device_label)
     idle = {n: ns for n, ns in measured.items() if palette.category(n).idle or n not in WORK}
     waiting = sum(idle.values()) / total_ns
     if idle and waiting >= 0.1:
@@ -204,6 +195,20 @@ def whole_text(total_ns: int, steps: int | None, of_steps: int | None = None) ->
     return f"mean of {counted} steps, {time_text(total_ns / steps)}"
 
 
+def cannot_tell(device_label: str) -> str:
+    """The title where not even how long a device worked is certain."""
+    return f"Cannot tell how busy {device_label} is: this profile fails its own checks"
+
+
+def time_axis(length_ns: float, steps: int | None, scale: Scale) -> dict[str, object]:
+    """The axis of times: of a mean step, or of a window."""
+    return {
+        "title": {"text": f"{'mean time per step' if steps else 'time'} ({scale.unit})"},
+        "range": [0, length_ns / scale.size],
+        "fixedrange": True,
+    }
+
+
 def _subtitle(whole: str, missing: list[str]) -> str:
     text = f"{whole}, under the profiler"
     if missing:
@@ -244,16 +249,7 @@ def _bars(
         "x": length * 2,
         "y": [0] * len(parts) + list(range(1, len(parts) + 1)),
         "width": thick * 2,
-        "marker": {
-            "color": [look.colour for look in looks] * 2,
-            "line": {"width": 0},
-            "pattern": {
-                "shape": ["/" if look.hatched else "" for look in looks] * 2,
-                "fillmode": "replace",
-                "size": 6,
-                "solidity": 0.5,
-            },
-        },
+        "marker": template.each_filled(looks * 2),
         "text": [""] * len(parts) + inside,
         "textposition": "inside",
         "insidetextanchor": "start",

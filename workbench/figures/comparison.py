@@ -78,12 +78,7 @@ def comparison(
             "title": {"text": f"time of a {per} ({scale.unit})"},
             "range": [0, limit / scale.size],
         },
-        yaxis={
-            "range": [1.5, -0.7],
-            "showgrid": False,
-            "showticklabels": False,
-            "fixedrange": True,
-        },
+        yaxis={"range": [1.5, -0.7], **template.NAMELESS},
     )
     for row, (side, name) in enumerate(zip(sides, names_of, strict=True)):
         colour = ("#949494", palette.category("compute").colour)[row]

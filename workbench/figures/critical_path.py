@@ -145,7 +145,6 @@ def _subtitle(by_kind: Mapping[str, int], length: int, step: int) -> str:
 def _layout(savings: Sequence[Saving], length: int) -> dict[str, Any]:
     inside = LANE + BETWEEN + ROW * len(savings)
     scale = time_scale(length)
-    hidden = {"showgrid": False, "showticklabels": False, "fixedrange": True}
     layout: dict[str, Any] = {
         "xaxis": {
             "title": {"text": f"time in the step ({scale.unit})"},
@@ -153,7 +152,7 @@ def _layout(savings: Sequence[Saving], length: int) -> dict[str, Any]:
             "anchor": "y",
             "showgrid": False,
         },
-        "yaxis": {**hidden, "domain": [1 - LANE / inside, 1], "range": [-0.5, 0.5]},
+        "yaxis": {**template.NAMELESS, "domain": [1 - LANE / inside, 1], "range": [-0.5, 0.5]},
         "barmode": "overlay",
     }
     if savings:
@@ -166,7 +165,7 @@ def _layout(savings: Sequence[Saving], length: int) -> dict[str, Any]:
             "showgrid": False,
         }
         layout["yaxis2"] = {
-            **hidden,
+            **template.NAMELESS,
             "domain": [0, ROW * len(savings) / inside],
             "range": [len(savings) - 0.5, -0.5],
             "anchor": "x2",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from workbench.figures import names, palette, template
 from workbench.figures.empty import not_measured, nothing
 from workbench.figures.kernels import colour_of
+from workbench.figures.ranking import height, row_axis, row_labels
 from workbench.figures.scale import exact, time_scale
 from workbench.units import count_text, time_text
 
@@ -38,8 +39,6 @@ _SUBJECTS: dict[str, tuple[str, str]] = {
     "kernels": ("kernel", "kernels"),
     "operators": ("operator", "operators"),
 }
-ROW = 36
-"""Pixels of one row: a line of text and a bar."""
 MOST_REACH = 1.3
 """The axis grows by at most this for intervals: of two steps they can be wide beyond reading."""
 FAINT = 0.35
@@ -220,20 +219,15 @@ def _drawn(
     drawn = template.figure(
         title,
         subtitle,
-        height=136 + ROW * len(rows),
+        height=height(len(rows)),
         xaxis={
             "title": {"text": f"{names.plain(axis)} ({scale.unit})"},
             "range": [-1.02 * reach / scale.size, 1.02 * reach / scale.size],
             "fixedrange": True,
             "showgrid": False,
         },
-        yaxis={
-            "range": [len(rows) - 0.35, -0.75],
-            "fixedrange": True,
-            "showgrid": False,
-            "showticklabels": False,
-        },
-        annotations=_labels(rows),
+        yaxis=row_axis(len(rows)),
+        annotations=row_labels([(row["label"], row["value"]) for row in rows]),
     )
     line = {"color": palette.INK, "width": 1}
     drawn.add_shape(type="line", x0=0, x1=0, y0=-0.3, y1=len(rows) - 0.4, line=line)
@@ -267,14 +261,3 @@ def _whiskers(
         if row["interval"] is not None:
             low, high = (max(-reach, min(reach, end)) / size for end in row["interval"])
             drawn.add_shape(type="line", x0=low, x1=high, y0=number, y1=number, line=line)
-
-
-def _labels(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    made = []
-    for number, row in enumerate(rows):
-        y = number - 0.17
-        place: dict[str, Any] = {"xref": "paper", "yanchor": "bottom", "borderpad": 0}
-        label = row["label"]
-        made.append(template.direct_label(label, x=0, y=y, xanchor="left", xshift=-2, **place))
-        made.append(template.direct_label(row["value"], x=1, y=y, xanchor="right", **place))
-    return made

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from workbench.figures import names, palette, template
 from workbench.figures.empty import not_measured
 from workbench.figures.scale import exact, time_scale
-from workbench.figures.stalls import SEEN, filled
+from workbench.figures.stalls import SEEN
 from workbench.units import bytes_text, count_text, significant, time_text
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def epoch_batches(
             name=look.label,
             x=[each.number + 1 for each in shown],
             y=[ns / scale.size for ns in values],
-            marker=filled(look),
+            marker=template.filled(look),
             showlegend=sum(values) >= SEEN * sum(each.made_ns for each in shown),
             customdata=[
                 f"<b>epoch {each.number + 1} · {look.label}</b><br>{exact(ns)} a batch<br>"

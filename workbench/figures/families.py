@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.figures import names, palette
 from workbench.figures.empty import not_measured
-from workbench.figures.kernels import colour_of
+from workbench.figures.kernels import NO_KERNEL, colour_of
 from workbench.figures.ranking import Bar, Row, ranking
 from workbench.figures.scale import exact
 from workbench.units import count_text, share_text, time_text
@@ -21,7 +21,7 @@ def family_times(
     table: "pd.DataFrame | None",
     *,
     limit: int = 12,
-    reason: str = "the trace holds no kernel; profile on a device, or open a trace that has one.",
+    reason: str = NO_KERNEL,
 ) -> "go.Figure":
     """Draw the families of kernels with the longest total time.
 

@@ -141,9 +141,7 @@ def _layout(totals: Sequence[Total], length: NDArray[np.int64], window_ns: int) 
         "yaxis": {
             "range": [len(totals) - 0.5, -0.6],
             "domain": [(BELOW + BETWEEN) / inside, 1],
-            "showgrid": False,
-            "showticklabels": False,
-            "fixedrange": True,
+            **template.NAMELESS,
         },
         "xaxis2": {
             "title": {"text": f"time in the window ({when.unit})"},

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import plotly.graph_objects as go
 
+NO_KERNEL = "the trace holds no kernel; profile on a device, or open a trace that has one."
 _ENOUGH = 0.8
 
 
@@ -20,7 +21,7 @@ def kernel_times(
     table: "pd.DataFrame | None",
     *,
     limit: int = 12,
-    reason: str = "the trace holds no kernel; profile on a device, or open a trace that has one.",
+    reason: str = NO_KERNEL,
 ) -> "go.Figure":
     """Draw the kernels with the longest total time.
 

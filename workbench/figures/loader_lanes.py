@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from workbench.figures import names, palette, template
 from workbench.figures.empty import not_measured
 from workbench.figures.scale import Scale, exact, time_scale
-from workbench.figures.stalls import UNSEEN, filled
+from workbench.figures.stalls import UNSEEN
 from workbench.units import count_text, share_text
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ def _add(drawn: "go.Figure", part: str, mine: Sequence[tuple[str, Bar]], frame: 
         base=base,
         y=[lane for lane, _ in mine],
         width=thick,
-        marker=filled(look),
+        marker=template.filled(look),
         customdata=said,
         hovertemplate="%{customdata}<extra></extra>",
     )

@@ -1,4 +1,4 @@
-"""A ranking: names above bars, values at the right edge; shared by kernels and operators."""
+"""A ranking: names above bars, values at the right edge; shared by all that is ranked."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -11,8 +11,6 @@ if TYPE_CHECKING:
 
 ROW = 36
 """Pixels of one row: a line of text and a bar."""
-
-
 LEGEND = 96
 """Pixels of the words for the colours: on a narrow page they stand below each other."""
 
@@ -56,25 +54,41 @@ def ranking(
     drawn = template.figure(
         title,
         subtitle,
-        height=136 + ROW * len(rows),
+        height=height(len(rows)),
         xaxis={
             "title": {"text": f"{axis} ({scale.unit})"},
             "range": [0, longest / scale.size * 1.001],
             "fixedrange": True,
             "showgrid": False,
         },
-        yaxis={
-            "range": [len(rows) - 0.35, -0.75],
-            "fixedrange": True,
-            "showgrid": False,
-            "showticklabels": False,
-        },
-        annotations=_labels(rows),
+        yaxis=row_axis(len(rows)),
+        annotations=row_labels([(names.label(row.name), row.value) for row in rows]),
     )
     drawn.add_bar(**_bars(rows, scale.size))
     if legend:
         _explain(drawn, legend)
     return drawn
+
+
+def height(rows: int) -> int:
+    """Pixels of a figure of so many rows."""
+    return 136 + ROW * rows
+
+
+def row_axis(rows: int) -> dict[str, Any]:
+    """The axis of rows, from the top, with room for a line of text above each bar."""
+    return {"range": [rows - 0.35, -0.75], **template.NAMELESS}
+
+
+def row_labels(rows: Sequence[tuple[str, str]]) -> list[dict[str, Any]]:
+    """The name of each row above its bar, and its value at the right edge; both safe to draw."""
+    made = []
+    for number, (name, value) in enumerate(rows):
+        y = number - 0.17
+        place: dict[str, Any] = {"xref": "paper", "yanchor": "bottom", "borderpad": 0}
+        made.append(template.direct_label(name, x=0, y=y, xanchor="left", xshift=-2, **place))
+        made.append(template.direct_label(value, x=1, y=y, xanchor="right", **place))
+    return made
 
 
 def _explain(drawn: "go.Figure", legend: Mapping[str, str]) -> None:
@@ -90,11 +104,11 @@ def _explain(drawn: "go.Figure", legend: Mapping[str, str]) -> None:
             hoverinfo="skip",
         )
     drawn.data[0].showlegend = False
-    height = drawn.layout.height + LEGEND
+    whole = drawn.layout.height + LEGEND
     drawn.update_layout(
         showlegend=True,
         barmode="overlay",
-        height=height,
+        height=whole,
         margin={"b": template.BOTTOM + LEGEND},
         legend={
             "orientation": "h",
@@ -126,14 +140,3 @@ def _bars(rows: Sequence[Row], size: float) -> dict[str, Any]:
         "customdata": [bar.hover for _, _, bar in flat],
         "hovertemplate": "%{customdata}<extra></extra>",
     }
-
-
-def _labels(rows: Sequence[Row]) -> list[dict[str, Any]]:
-    made = []
-    for number, row in enumerate(rows):
-        y = number - 0.17
-        place: dict[str, Any] = {"xref": "paper", "yanchor": "bottom", "borderpad": 0}
-        name = names.label(row.name)
-        made.append(template.direct_label(name, x=0, y=y, xanchor="left", xshift=-2, **place))
-        made.append(template.direct_label(row.value, x=1, y=y, xanchor="right", **place))
-    return made

@@ -1,7 +1,7 @@
 """What each step's wait for data is spent on: a bar a step, divided by part."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from workbench.figures import names, palette, template
 from workbench.figures.empty import not_measured, nothing
 from workbench.figures.scale import Scale, exact, time_scale
+from workbench.figures.stacked import Bar, bars, stacked, steps_a_bar
 from workbench.units import count_text, share_text, time_text
 
 if TYPE_CHECKING:
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
 
 Times = NDArray[np.int64]
 
-MOST_BARS = 200
 SEEN = 0.005
 """Parts of a smaller share cannot be seen in a bar, and are not named beside it."""
 UNSEEN = "the inside of the loader was not recorded; use wb.profile, or cap.watch(loader)."
@@ -47,29 +47,21 @@ def stall_parts(
     if not layers:
         return nothing(f"No step of {who} waits for data", "every batch was there in time.")
     whole = np.sum(list(layers.values()), axis=0)
-    size = -(-len(numbers) // MOST_BARS)
+    size = steps_a_bar(len(numbers))
     scale = time_scale(float(np.median(whole)) or float(whole.max()))
     sums = whole_ns or {name: int(values.sum()) for name, values in layers.items()}
-    drawn = template.figure(
+    drawn = stacked(
         names.plain(headline(sums, float(whole.mean()), who)),
         names.plain(_subtitle(len(numbers), size, parts_ns)),
-        height=320,
-        barmode="stack",
-        bargap=0.15,
-        xaxis={
-            "title": {"text": "step"},
-            "separatethousands": False,
-            "showgrid": False,
-            "dtick": 1 if len(numbers) <= 12 else None,
-        },
-        yaxis={"title": {"text": f"exposed wait ({scale.unit})"}, "rangemode": "tozero"},
-        showlegend=True,
-        legend={"orientation": "v", "x": 1.01, "xanchor": "left", "y": 1, "traceorder": "reversed"},
-        margin={"l": 6, "r": 16, "t": 72, "b": 48},
+        axis=f"exposed wait ({scale.unit})",
+        steps=len(numbers),
     )
     for name in palette.STALLS:
         if name in layers:
-            _add(drawn, name, layers[name], whole, numbers, size=size, scale=scale)
+            drawn.add_bar(
+                **_layer(palette.stall(name), list(bars(layers[name], whole, numbers)), scale),
+                showlegend=bool(layers[name].sum() >= SEEN * whole.sum()),
+            )
     return drawn
 
 
@@ -95,47 +87,16 @@ def _subtitle(count: int, size: int, parts_ns: Mapping[str, Times | None]) -> st
     return text
 
 
-def _add(
-    drawn: "go.Figure",
-    name: str,
-    values: Times,
-    whole: Times,
-    numbers: Sequence[int],
-    *,
-    size: int,
-    scale: Scale,
-) -> None:
-    look = palette.stall(name)
-    at, heights, said = [], [], []
-    for first in range(0, len(values), size):
-        last = min(first + size, len(values)) - 1
-        ns, wait = (float(side[first : last + 1].mean()) for side in (values, whole))
-        which = f"step {numbers[first]}"
-        if size > 1:
-            which = f"steps {numbers[first]} to {numbers[last]}, mean"
-        at.append((numbers[first] + numbers[last]) / 2)
-        heights.append(ns / scale.size)
-        said.append(
-            f"<b>{which} · {look.label}</b><br>{exact(ns)}<br>of {exact(wait)} of waiting"
-            f" ({share_text(ns / wait if wait else None)})"
-        )
-    drawn.add_bar(
-        name=look.label,
-        x=at,
-        y=heights,
-        marker=filled(look),
-        showlegend=bool(values.sum() >= SEEN * whole.sum()),
-        customdata=said,
-        hovertemplate="%{customdata}<extra></extra>",
-    )
-
-
-def filled(look: palette.Category) -> dict[str, object]:
-    """How a bar of this part is filled."""
-    pattern = {
-        "shape": "/" if look.hatched else "",
-        "fillmode": "replace",
-        "size": 6,
-        "solidity": 0.5,
+def _layer(look: palette.Category, made: Sequence[Bar], scale: Scale) -> dict[str, Any]:
+    return {
+        "name": look.label,
+        "x": [bar.at for bar in made],
+        "y": [bar.ns / scale.size for bar in made],
+        "marker": template.filled(look),
+        "customdata": [
+            f"<b>{bar.which} · {look.label}</b><br>{exact(bar.ns)}<br>of {exact(bar.of_ns)} of "
+            f"waiting ({share_text(bar.ns / bar.of_ns if bar.of_ns else None)})"
+            for bar in made
+        ],
+        "hovertemplate": "%{customdata}<extra></extra>",
     }
-    return {"color": look.colour, "line": {"width": 0}, "pattern": pattern}

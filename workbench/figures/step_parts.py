@@ -10,6 +10,7 @@ from workbench.figures import names, palette, template
 from workbench.figures.breakdown import HOST, Doubt, is_host
 from workbench.figures.empty import not_measured, nothing
 from workbench.figures.scale import exact, time_scale
+from workbench.figures.stacked import bars, stacked, steps_a_bar
 from workbench.units import count_text, share_text, time_text
 
 if TYPE_CHECKING:
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 
 Times = NDArray[np.int64]
 
-MOST_BARS = 200
 MOST_LAYERS = 6
 """Parts with a colour of their own; smaller ones are drawn together."""
 
@@ -49,30 +49,16 @@ def step_parts(
     layers = _layers(parts_ns, host=host)
     if not layers:
         return nothing(f"{device_label} is never idle in any step", "some work always runs.")
-    size = -(-len(length_ns) // MOST_BARS)
+    size = steps_a_bar(len(length_ns))
     scale = time_scale(float(np.median(sum(values for _, values in layers))))
-    drawn = template.figure(
+    drawn = stacked(
         names.plain(headline(layers, length_ns, numbers, device_label, host=host, doubt=doubt)),
         names.plain(_subtitle(length_ns, size, slow, host=host)),
-        height=320,
-        barmode="stack",
-        bargap=0.15,
-        xaxis={
-            "title": {"text": "step"},
-            "separatethousands": False,
-            "showgrid": False,
-            "dtick": 1 if len(length_ns) <= 12 else None,
-        },
-        yaxis={
-            "title": {"text": f"{'time' if host else 'idle time'} ({scale.unit})"},
-            "rangemode": "tozero",
-        },
-        showlegend=True,
-        legend={"orientation": "v", "x": 1.01, "xanchor": "left", "y": 1, "traceorder": "reversed"},
-        margin={"l": 6, "r": 16, "t": 72, "b": 48},
+        axis=f"{'time' if host else 'idle time'} ({scale.unit})",
+        steps=len(length_ns),
     )
     for label, values in layers:
-        drawn.add_bar(**_layer(label, values, length_ns, numbers, size=size, unit=scale.size))
+        drawn.add_bar(**_layer(label, values, length_ns, numbers, unit=scale.size))
     _mark(drawn, layers, numbers, slow, size=size, unit=scale.size)
     return drawn
 
@@ -127,41 +113,20 @@ def _layer(
     length_ns: Times,
     numbers: Sequence[int],
     *,
-    size: int,
     unit: float,
 ) -> dict[str, Any]:
     look = palette.category(name)
-    at, heights, said = [], [], []
-    for first in range(0, len(values), size):
-        last = min(first + size, len(values)) - 1
-        ns = float(values[first : last + 1].mean())
-        step = float(length_ns[first : last + 1].mean())
-        which = (
-            f"step {numbers[first]}"
-            if size == 1
-            else (f"steps {numbers[first]} to {numbers[last]}, mean")
-        )
-        at.append((numbers[first] + numbers[last]) / 2)
-        heights.append(ns / unit)
-        said.append(
-            f"<b>{which} · {names.plain(look.label)}</b><br>{exact(ns)}<br>of {exact(step)}"
-            f" ({share_text(ns / step if step else None)})"
-        )
+    made = list(bars(values, length_ns, numbers))
     return {
         "name": names.plain(look.label),
-        "x": at,
-        "y": heights,
-        "marker": {
-            "color": look.colour,
-            "line": {"width": 0},
-            "pattern": {
-                "shape": "/" if look.hatched else "",
-                "fillmode": "replace",
-                "size": 6,
-                "solidity": 0.5,
-            },
-        },
-        "customdata": said,
+        "x": [bar.at for bar in made],
+        "y": [bar.ns / unit for bar in made],
+        "marker": template.filled(look),
+        "customdata": [
+            f"<b>{bar.which} · {names.plain(look.label)}</b><br>{exact(bar.ns)}<br>"
+            f"of {exact(bar.of_ns)} ({share_text(bar.ns / bar.of_ns if bar.of_ns else None)})"
+            for bar in made
+        ],
         "hovertemplate": "%{customdata}<extra></extra>",
     }
 

@@ -1,5 +1,6 @@
 """The look of every figure: transparent, system font, no chart junk, legible in light and dark."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from workbench.figures import palette
@@ -13,8 +14,8 @@ TITLE_SIZE = 15
 BOTTOM = 48
 """Pixels below the plot."""
 CLEAR = "rgba(0,0,0,0)"
-
-
+NAMELESS = {"fixedrange": True, "showgrid": False, "showticklabels": False}
+"""For an axis of rows whose names stand beside their bars."""
 APART = {"ticks": "outside", "ticklen": 6, "tickcolor": CLEAR}
 """For an axis of names: some room between a name and its bar."""
 
@@ -76,3 +77,18 @@ def figure(title: str, subtitle: str, *, height: int, **layout: Any) -> "go.Figu
 def direct_label(text: str, *, x: float, y: float, **rest: Any) -> dict[str, Any]:
     """A piece of text beside what it names, in place of a legend."""
     return {"text": text, "x": x, "y": y, "showarrow": False, "align": "left", **rest}
+
+
+def filled(look: palette.Category) -> dict[str, Any]:
+    """How all bars of one look are filled."""
+    return _fill(look.colour, "/" if look.hatched else "")
+
+
+def each_filled(looks: Sequence[palette.Category]) -> dict[str, Any]:
+    """How bars are filled that have a look each."""
+    return _fill([look.colour for look in looks], ["/" if look.hatched else "" for look in looks])
+
+
+def _fill(colour: str | list[str], shape: str | list[str]) -> dict[str, Any]:
+    pattern = {"shape": shape, "fillmode": "replace", "size": 6, "solidity": 0.5}
+    return {"color": colour, "line": {"width": 0}, "pattern": pattern}

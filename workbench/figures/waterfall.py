@@ -4,7 +4,16 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from workbench.figures import names, palette, template
-from workbench.figures.breakdown import Doubt, Part, is_host, ordered, whole_text
+from workbench.figures.breakdown import (
+    WORK,
+    Doubt,
+    Part,
+    cannot_tell,
+    is_host,
+    ordered,
+    time_axis,
+    whole_text,
+)
 from workbench.figures.empty import not_measured
 from workbench.figures.scale import exact, time_scale
 from workbench.units import share_text, time_text
@@ -52,17 +61,8 @@ def waterfall(
         ),
         names.plain(f"{whole_text(total_ns, steps, of_steps)}, under the profiler"),
         height=132 + ROW * (len(added) + 2),
-        xaxis={
-            "title": {"text": f"{'mean time per step' if steps else 'time'} ({scale.unit})"},
-            "range": [0, ROOM * total_ns / per / scale.size],
-            "fixedrange": True,
-        },
-        yaxis={
-            "range": [len(added) + 1.6, -0.6],
-            "fixedrange": True,
-            "showgrid": False,
-            "showticklabels": False,
-        },
+        xaxis=time_axis(ROOM * total_ns / per, steps, scale),
+        yaxis={"range": [len(added) + 1.6, -0.6], **template.NAMELESS},
     )
     bars = [
         (0, compute, Part("compute", compute, "compute alone")),
@@ -95,23 +95,13 @@ def headline(
 ) -> str:
     """What compute alone would take, and what adds most."""
     if doubt == "times":
-        return f"Cannot tell how busy {device_label} is: this profile fails its own checks"
+        return cannot_tell(device_label)
     share = share_text(compute / total_ns)
     said = f"Compute alone would take {share} of the {whole} of {device_label}"
-    if not added or (doubt == "causes" and max(added, key=lambda p: p.ns).name not in _WORK):
+    if not added or (doubt == "causes" and max(added, key=lambda p: p.ns).name not in WORK):
         return said
     most = max(added, key=lambda part: part.ns)
     return f"{said}; {most.label} adds most, {share_text(most.ns / total_ns)}"
-
-
-_WORK = frozenset(
-    {
-        "exposed_communication",
-        "exposed_communication_wait",
-        "exposed_communication_transfer",
-        "exposed_memory",
-    }
-)
 
 
 def _climbing(start: int, added: list[Part]) -> list[tuple[int, int, Part]]:
@@ -125,38 +115,22 @@ def _climbing(start: int, added: list[Part]) -> list[tuple[int, int, Part]]:
 def _bars(
     bars: list[tuple[int, int, Part]], total_ns: int, per: int, size: float
 ) -> dict[str, Any]:
-    looks = [palette.category(part.name) for _, _, part in bars]
-    colours = [
-        look.colour if part.name else _WHOLE for look, (_, _, part) in zip(looks, bars, strict=True)
-    ]
+    looks = [palette.category(part.name) if part.name else _WHOLE for _, _, part in bars]
     said = [
         f"<b>{names.plain(part.label)}</b><br>{exact(ns / per)}"
         f"<br>{share_text(ns / total_ns)} of the whole"
         for _, ns, part in bars
     ]
-    hatched = [
-        bool(part.name) and look.hatched for look, (_, _, part) in zip(looks, bars, strict=True)
-    ]
-    thin = [bool(part.name) and look.idle for look, (_, _, part) in zip(looks, bars, strict=True)]
     return {
         "orientation": "h",
         "base": [start / per / size for start, _, _ in bars],
         "x": [ns / per / size for _, ns, _ in bars],
         "y": list(range(len(bars))),
-        "width": [0.3 if each else 0.7 for each in thin],
-        "marker": {
-            "color": colours,
-            "line": {"width": 0},
-            "pattern": {
-                "shape": ["/" if each else "" for each in hatched],
-                "fillmode": "replace",
-                "size": 6,
-                "solidity": 0.5,
-            },
-        },
+        "width": [0.3 if look.idle else 0.7 for look in looks],
+        "marker": template.each_filled(looks),
         "customdata": said,
         "hovertemplate": "%{customdata}<extra></extra>",
     }
 
 
-_WHOLE = "#5A5A5A"
+_WHOLE = palette.Category(label="the whole", colour="#5A5A5A")

@@ -1,6 +1,6 @@
 """Charts with their tables and alternative text: what ``run.figure(name)`` returns."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -43,18 +43,8 @@ if TYPE_CHECKING:
 
 def breakdown_chart(parts: Breakdown | None, **rest: Any) -> StaticFigure:
     """Where a step goes; ``None`` says that it was not measured, ``reason=`` why."""
-    if parts is None:
-        return drawn_chart(breakdown(None, total_ns=0, device_label="the loop", **rest), None, "")
-    figure = breakdown(
-        parts.parts_ns,
-        total_ns=parts.total_ns,
-        device_label=parts.label,
-        steps=parts.steps,
-        of_steps=parts.of_steps,
-        doubt=parts.doubt,
-        **rest,
-    )
-    return drawn_chart(figure, parts_table(parts), "One bar divided into the parts of a step.")
+    alt = "One bar divided into the parts of a step."
+    return parts_chart(breakdown, parts, alt, unmeasured="the loop", **rest)
 
 
 def steps_chart(
@@ -174,6 +164,29 @@ def difference_chart(
     table = None if frame is None else difference_table(frame, of, names_of, per)
     alt = "A bar a row: to the left of the line what takes less time, to the right what takes more."
     return drawn_chart(figure, table, alt)
+
+
+def parts_chart(
+    draw: "Callable[..., go.Figure]",
+    parts: Breakdown | None,
+    drawn: str,
+    *,
+    unmeasured: str,
+    **rest: Any,
+) -> StaticFigure:
+    """The parts of a step as this figure shows them; ``unmeasured`` names whose are missing."""
+    if parts is None:
+        return drawn_chart(draw(None, total_ns=0, device_label=unmeasured, **rest), None, "")
+    figure = draw(
+        parts.parts_ns,
+        total_ns=parts.total_ns,
+        device_label=parts.label,
+        steps=parts.steps,
+        of_steps=parts.of_steps,
+        doubt=parts.doubt,
+        **rest,
+    )
+    return drawn_chart(figure, parts_table(parts), drawn)
 
 
 def named(chart: StaticFigure, whose: str) -> StaticFigure:

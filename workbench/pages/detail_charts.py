@@ -12,7 +12,7 @@ from workbench.figures.queue import Line, queue_length
 from workbench.figures.rank_steps import Of, rank_steps
 from workbench.figures.step_parts import step_parts
 from workbench.figures.waterfall import waterfall
-from workbench.pages.charts import drawn_chart
+from workbench.pages.charts import drawn_chart, parts_chart
 from workbench.pages.detail_tables import (
     copies_table,
     launches_table,
@@ -20,7 +20,6 @@ from workbench.pages.detail_tables import (
     step_parts_table,
 )
 from workbench.pages.frames import families_table
-from workbench.pages.parts import parts_table
 from workbench.pages.static import StaticFigure
 from workbench.pages.view import Breakdown
 
@@ -32,19 +31,8 @@ Times = NDArray[np.int64]
 
 def waterfall_chart(parts: Breakdown | None, **rest: Any) -> StaticFigure:
     """From compute alone to the measured step; ``None`` says that it was not measured."""
-    if parts is None:
-        return drawn_chart(waterfall(None, total_ns=0, device_label="the device", **rest), None, "")
-    figure = waterfall(
-        parts.parts_ns,
-        total_ns=parts.total_ns,
-        device_label=parts.label,
-        steps=parts.steps,
-        of_steps=parts.of_steps,
-        doubt=parts.doubt,
-        **rest,
-    )
     alt = "A bar for compute alone, then one for each part behind the one before, then the whole."
-    return drawn_chart(figure, parts_table(parts), alt)
+    return parts_chart(waterfall, parts, alt, unmeasured="the device", **rest)
 
 
 def step_parts_chart(

@@ -7,6 +7,8 @@ from enum import IntEnum
 from pathlib import Path
 from typing import Any
 
+from workbench.store.columns import ITEM
+
 FIELDS_MOST = 27
 SIZE = 8 * (FIELDS_MOST + 1)
 """Bytes of a record: its kind and 27 whole numbers, each of 8 bytes."""
@@ -56,23 +58,7 @@ FIELDS: dict[Kind, tuple[str, ...]] = {
         "failed",
         "probe_ns",
     ),
-    Kind.ITEM: (
-        "epoch",
-        "batch",
-        "position",
-        "samples",
-        "start_ns",
-        "dur_ns",
-        "cpu_ns",
-        "run_delay_ns",
-        "read_ns",
-        "read_cpu_ns",
-        "read_bytes",
-        "storage_bytes",
-        "major_faults",
-        "file_system",
-        "calls",
-    ),
+    Kind.ITEM: ("epoch", "batch", *ITEM),
     Kind.SEND: (
         "epoch",
         "batch",
