@@ -384,7 +384,14 @@ def test_d12_pools_of_threads_in_every_worker(tmp_path: Path) -> None:
     allowed = os.sched_getaffinity(0)
     os.sched_setaffinity(0, set(sorted(allowed)[:2]))
     try:
-        loader = DataLoader(Products(), 4, num_workers=2, worker_init_fn=with_threads)
+        # Forked from a process whose own threads have computed, such workers would hang.
+        loader = DataLoader(
+            Products(),
+            4,
+            num_workers=2,
+            worker_init_fn=with_threads,
+            multiprocessing_context="spawn",
+        )
         finding = fired(profiled(loader, tmp_path), "WB106")
     finally:
         os.sched_setaffinity(0, allowed)
