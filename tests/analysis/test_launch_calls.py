@@ -10,6 +10,7 @@ import pytest
 
 from tests.analysis.traces import US, columns
 from tests.kineto import Kineto
+from workbench.analysis.columns import taken
 from workbench.analysis.launch_calls import LaunchCalls, launch_calls_of, short_share
 from workbench.analysis.launch_table import launch_table
 from workbench.analysis.launches import join_launches
@@ -199,4 +200,4 @@ def test_the_share_of_short_calls_is_of_kernels_in_the_steps_that_count() -> Non
     launches = join_launches(trace)
     steps = find_steps(trace, launches)
     assert short_share(launch_calls_of(trace, launches, steps, 0), steps) == 0.5
-    assert short_share(calls_of(trace).taken(np.zeros(3, bool)), steps) is None
+    assert short_share(taken(calls_of(trace), np.zeros(3, bool)), steps) is None

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,6 +18,7 @@ from workbench.analysis.collective_names import (
     full_buffer,
     split_of,
 )
+from workbench.analysis.operator_shapes import decoded
 from workbench.trace.table import Collective, Kind, Trace
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ class Records:
 
 @lru_cache(maxsize=4096)
 def _elements(shapes: str, types: str) -> tuple[int | None, str]:
-    dims, names = _decoded(shapes), _decoded(types)
+    dims, names = decoded(shapes), decoded(types)
     tensors = [
         (prod(each), str(name))
         for each, name in zip(dims, names, strict=False)
@@ -147,14 +147,6 @@ def _elements(shapes: str, types: str) -> tuple[int | None, str]:
     if len(types_found) != 1:
         return None, ""
     return sum(count for count, _ in tensors), types_found.pop()
-
-
-def _decoded(text: str) -> list[Any]:
-    try:
-        found = json.loads(text)
-    except ValueError:
-        return []
-    return found if isinstance(found, list) else []
 
 
 def _from_record(told: Collective, shown: str, stream: int) -> Call:

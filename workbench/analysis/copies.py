@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from workbench.analysis.device_time import work_classes
 from workbench.analysis.devices import work_rows
-from workbench.analysis.intervals import covered_until, subtract, union
+from workbench.analysis.intervals import covered_until, joined, subtract, union
 from workbench.trace.table import Kind, Trace
 
 if TYPE_CHECKING:
@@ -165,11 +165,7 @@ def copy_calls(found: Copies) -> pd.DataFrame:
 def _exposed(trace: Trace, device: int, start: Times, end: Times) -> Times:
     """Per copy, the time that neither other work nor a copy that began earlier covers."""
     work = work_classes(trace, device)
-    in_the_way = union(
-        np.concatenate((work.compute.start, work.communication.start)),
-        np.concatenate((work.compute.end, work.communication.end)),
-    )
-    alone = subtract(union(start, end), in_the_way)
+    alone = subtract(union(start, end), joined(work.compute, work.communication))
     reach = np.maximum.accumulate(np.concatenate(([np.iinfo(np.int64).min], end[:-1])))
     begin = np.minimum(np.maximum(start, reach[: len(start)]), end)
     return covered_until(alone, end) - covered_until(alone, begin)

@@ -10,7 +10,7 @@ import numpy as np
 
 from workbench.analysis.communication_names import is_communication
 from workbench.analysis.devices import work_rows
-from workbench.analysis.intervals import Spans, clip, gaps, subtract, total, union
+from workbench.analysis.intervals import Spans, clip, gaps, joined, subtract, total, union
 from workbench.analysis.ranges import Range
 from workbench.trace.table import Kind, Trace
 
@@ -69,10 +69,6 @@ def device_time(trace: Trace, device: int | None, range: Range) -> DeviceTime:  
     memory = clip(work.memory, lo, hi)
     busy = clip(work.all, lo, hi)
     exposed_communication = total(subtract(communication, compute))
-    in_the_way = union(
-        np.concatenate((compute.start, communication.start)),
-        np.concatenate((compute.end, communication.end)),
-    )
     return DeviceTime(
         range=range,
         busy=total(busy),
@@ -80,7 +76,7 @@ def device_time(trace: Trace, device: int | None, range: Range) -> DeviceTime:  
         communication=total(communication),
         memory=total(memory),
         exposed_communication=exposed_communication,
-        exposed_memory=total(subtract(memory, in_the_way)),
+        exposed_memory=total(subtract(memory, joined(compute, communication))),
         idle=range.length - total(busy),
         gaps=gaps(work.all, lo, hi),
     )

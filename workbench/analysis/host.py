@@ -13,7 +13,16 @@ import numpy as np
 
 from workbench.analysis.causes import OLD_NODE_PATTERN
 from workbench.analysis.input_wait import input_rows, is_input
-from workbench.analysis.intervals import EMPTY, Spans, clip, intersect, subtract, total, union
+from workbench.analysis.intervals import (
+    EMPTY,
+    Spans,
+    clip,
+    intersect,
+    joined,
+    subtract,
+    total,
+    union,
+)
 from workbench.analysis.steps import STEP_NAME
 from workbench.trace.table import Kind, Trace
 
@@ -121,7 +130,7 @@ def _communication(trace: Trace, here: NDArray[np.bool_], operators: NDArray[np.
     leaf[:-1] = start[1:] >= end[:-1]
     waited = subtract(_spans(trace, backend), union(start[leaf], end[leaf]))
     called = _spans(trace, calls)
-    return _joined(waited, called)
+    return joined(waited, called)
 
 
 def backward_spans(
@@ -143,7 +152,7 @@ def backward_spans(
     starts = trace.events.ts[records & np.isin(trace.events.kind, _RECORDS)]
     after, before = nodes.end[:-1], nodes.start[1:]
     engine = np.searchsorted(starts, after) == np.searchsorted(starts, before)
-    return _joined(nodes, Spans(after[engine], before[engine]), ranges)
+    return joined(nodes, Spans(after[engine], before[engine]), ranges)
 
 
 def engine_nodes(trace: Trace, where: NDArray[np.bool_]) -> NDArray[np.intp]:
@@ -182,8 +191,3 @@ def _named(
 
 def _spans(trace: Trace, rows: NDArray[np.intp]) -> Spans:
     return union(trace.events.ts[rows], trace.events.end[rows])
-
-
-def _joined(*parts: Spans) -> Spans:
-    start = np.concatenate([part.start for part in parts])
-    return union(start, np.concatenate([part.end for part in parts]))

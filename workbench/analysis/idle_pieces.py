@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.analysis.causes import CAUSE_CODE, HOST_ORDER, overhead_cause
+from workbench.analysis.columns import stacked, taken
 from workbench.analysis.evidence import Evidence
 from workbench.analysis.gaps import IdleGaps
 from workbench.analysis.host_records import NOTHING, OPERATOR, PYTHON, HostRecords
@@ -75,7 +76,7 @@ class Parts:
             range=nowhere if range is None else range,
             unrecorded=np.zeros(len(cuts.gap), bool) if unrecorded is None else unrecorded,
         )
-        return made.taken(np.flatnonzero(cuts.end > cuts.start))
+        return taken(made, np.flatnonzero(cuts.end > cuts.start))
 
     @staticmethod
     def unknown(cuts: Cuts, *, unrecorded: bool = False) -> "Parts":
@@ -91,15 +92,8 @@ class Parts:
     @staticmethod
     def joined(*parts: "Parts") -> "Parts":
         """All parts, in the order of their time."""
-        columns = {
-            column.name: np.concatenate([getattr(part, column.name) for part in parts])
-            for column in fields(Parts)
-        }
-        return Parts(**columns).taken(np.argsort(columns["start"], kind="stable"))
-
-    def taken(self, index: NDArray[np.intp]) -> "Parts":
-        """The parts of these numbers, in this order."""
-        return Parts(**{c.name: getattr(self, c.name)[index] for c in fields(Parts)})
+        found = stacked(*parts)
+        return taken(found, np.argsort(found.start, kind="stable"))
 
     def with_cause(self, cause: Codes, *, host: Rows) -> "Parts":
         """The same parts with other causes and explaining rows."""
@@ -116,7 +110,7 @@ class Parts:
         if not count.any():
             return self
         of, within = expanded(count + 1)
-        divided = self.taken(of)
+        divided = taken(self, of)
         start, end = divided.start.copy(), divided.end.copy()
         later, sooner = within > 0, within < count[of]
         start[later] = cuts[first[of[later]] + within[later] - 1]
@@ -131,7 +125,7 @@ class Parts:
             return self
         end, start = self.end.copy(), self.start[inside].copy()
         end[inside] = start[:] = at[inside]
-        rest = replace(self.taken(inside), start=start)
+        rest = replace(taken(self, inside), start=start)
         return Parts.joined(replace(self, end=end), rest)
 
 
@@ -318,7 +312,7 @@ def described(
     """Clip the parts to a span of the host's clock, add their evidence, and merge equal ones."""
     start, end = np.maximum(parts.start, span.start), np.minimum(parts.end, span.end)
     real = np.flatnonzero(end > start)
-    parts, start, end = parts.taken(real), start[real], end[real]
+    parts, start, end = taken(parts, real), start[real], end[real]
     launch = gaps.launch[parts.gap]
     step = _steps_of(trace, launch, steps)
     operator, source = _places(parts, evidence)

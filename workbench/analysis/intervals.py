@@ -41,6 +41,15 @@ def union(start: Times, end: Times) -> Spans:
     return Spans(start[begins], reach[np.append(begins[1:], len(start)) - 1])
 
 
+def joined(*parts: Spans) -> Spans:
+    """All that any of the parts covers."""
+    if not parts:
+        return EMPTY
+    return union(
+        np.concatenate([part.start for part in parts]), np.concatenate([part.end for part in parts])
+    )
+
+
 def total(spans: Spans) -> int:
     """The summed length in nanoseconds."""
     return int((spans.end - spans.start).sum())

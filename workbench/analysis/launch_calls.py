@@ -5,11 +5,12 @@ and lasts as long as all of them together.
 """
 
 import re
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from workbench.analysis.columns import taken
 from workbench.analysis.devices import work_rows
 from workbench.analysis.launches import Launches
 from workbench.analysis.steady import counted_ranges, inside
@@ -54,10 +55,6 @@ class LaunchCalls:
         """Whether the host called longer than the device worked."""
         return np.asarray(self.end - self.start > self.work_ns)
 
-    def taken(self, chosen: NDArray[np.bool_]) -> "LaunchCalls":
-        """Only these calls."""
-        return LaunchCalls(**{c.name: getattr(self, c.name)[chosen] for c in fields(self)})
-
 
 def launch_calls_of(
     trace: Trace, launches: Launches, steps: Steps | None, device: int
@@ -83,10 +80,10 @@ def launch_calls_of(
         graph=graph,
         step=np.full(len(call), -1, np.int64) if steps is None else steps.step_of(start),
     )
-    return found.taken(kernels > 0)
+    return taken(found, kernels > 0)
 
 
 def short_share(calls: LaunchCalls, steps: Steps | None) -> float | None:
     """Share of the calls in the steps that count that last longer than their work."""
-    counted = calls.taken(inside(counted_ranges(steps), calls.start))
+    counted = taken(calls, inside(counted_ranges(steps), calls.start))
     return float(counted.short.mean()) if len(counted) else None

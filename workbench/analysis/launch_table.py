@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from workbench.analysis.columns import taken
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -38,12 +40,12 @@ def launch_table(
     """
     import pandas as pd
 
-    counted = calls.taken(calls.step >= 0) if steps else calls
+    counted = taken(calls, calls.step >= 0) if steps else calls
     known = {queue.stream: queue for queue in queues}
     streams = sorted(set(counted.stream.tolist()), key=lambda s: -int((counted.stream == s).sum()))
     rows = [
         _row(
-            counted if stream is None else counted.taken(counted.stream == stream),
+            counted if stream is None else taken(counted, counted.stream == stream),
             known.get(stream),
             device=device,
             stream=stream,

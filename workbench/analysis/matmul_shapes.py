@@ -5,7 +5,6 @@ number of tokens that a batch happens to have is none of these for a layer's pro
 shapes alone seem to say.
 """
 
-import json
 import re
 from dataclasses import dataclass
 from functools import lru_cache
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 
 from workbench.analysis.families import family
 from workbench.analysis.launches import Launches
+from workbench.analysis.operator_shapes import decoded
 from workbench.analysis.steady import counted_ranges, inside
 from workbench.analysis.steps import Steps
 from workbench.trace.table import DEVICE_WORK, Kind, Trace
@@ -146,7 +146,7 @@ def _weigh(
 def _sizes(operator: str, shapes: str, types: str) -> tuple[int, int, int] | None:
     """m, k and n of a product in half precision; ``None`` for any other."""
     first = 1 if "add" in operator else 0
-    dims, names = _decoded(shapes), _decoded(types)
+    dims, names = decoded(shapes), decoded(types)
     if len(dims) < first + 2 or len(names) < first + 2:
         return None
     a, b = dims[first], dims[first + 1]
@@ -162,7 +162,7 @@ def _apart(operator: str, sizes: tuple[int, int, int], strides: str) -> list[int
     """
     first = 1 if "add" in operator else 0
     apart = [sizes[2]]
-    for steps in _decoded(strides)[first : first + 2]:
+    for steps in decoded(strides)[first : first + 2]:
         if _matrix(steps) and 1 in steps[-2:]:
             apart.append(max(steps[-2:]))
     return apart
@@ -170,14 +170,6 @@ def _apart(operator: str, sizes: tuple[int, int, int], strides: str) -> list[int
 
 def _matrix(dims: Any) -> bool:
     return isinstance(dims, list) and len(dims) >= 2 and all(isinstance(n, int) for n in dims)
-
-
-def _decoded(text: str) -> list[Any]:
-    try:
-        found = json.loads(text)
-    except ValueError:
-        return []
-    return found if isinstance(found, list) else []
 
 
 def _half_by_name(trace: Trace, work: NDArray[np.intp]) -> int:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,6 +69,15 @@ def shape_table(trace: Trace, launches: Launches, range: Range | None) -> pd.Dat
         },
         columns=list(SHAPE_COLUMNS),
     )
+
+
+def decoded(text: str) -> list[Any]:
+    """Shapes, types or strides of an operator's inputs; empty for what is no list."""
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return []
+    return found if isinstance(found, list) else []
 
 
 def _shapes(trace: Trace, found: OperatorCalls) -> NDArray[np.int32]:

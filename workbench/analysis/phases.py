@@ -29,6 +29,7 @@ from workbench.analysis.intervals import (
     Spans,
     contains,
     covered_until,
+    joined,
     subtract,
     total,
     union,
@@ -118,7 +119,7 @@ def _by_lane(trace: Trace) -> dict[int, dict[str, Spans]]:
         claimed = EMPTY
         for name in _ASKED:
             spans[name] = subtract(spans[name], claimed)
-            claimed = _joined(claimed, spans[name])
+            claimed = joined(claimed, spans[name])
         found[lane] = spans
     return found
 
@@ -128,8 +129,8 @@ def _host_time(by_lane: dict[int, dict[str, Spans]], ranges: Ranges) -> dict[str
     left, found = total(whole), {}
     claimed = EMPTY
     for name in _ASKED:
-        spans = subtract(_joined(*(each[name] for each in by_lane.values())), claimed)
-        claimed = _joined(claimed, spans)
+        spans = subtract(joined(*(each[name] for each in by_lane.values())), claimed)
+        claimed = joined(claimed, spans)
         inside = covered_until(spans, whole.end) - covered_until(spans, whole.start)
         found[name] = int(inside.sum())
         left -= found[name]
@@ -195,11 +196,3 @@ def _named(trace: Trace, predicate: Callable[[str], bool]) -> NDArray[np.intp]:
 
 def _spans(trace: Trace, rows: NDArray[np.intp]) -> Spans:
     return union(trace.events.ts[rows], trace.events.end[rows])
-
-
-def _joined(*parts: Spans) -> Spans:
-    if not parts:
-        return EMPTY
-    return union(
-        np.concatenate([part.start for part in parts]), np.concatenate([part.end for part in parts])
-    )

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from workbench.analysis.causes import CAUSE_CODE
 from workbench.analysis.idle import Idle
+from workbench.analysis.overlaps import is_graph_launch
 from workbench.analysis.steps import STEP_NAME, Steps
 from workbench.trace.table import Trace
 
@@ -39,6 +40,8 @@ class SteadyIdle:
     gap_count: int
     """How many pieces of idle time are spacing between queued kernels."""
     gap_median_ns: float | None
+    graph_gap_ns: int
+    """Of that spacing, the part before work that a launch of a graph had brought."""
     loading_steps: int
     """In how many of the steps a kernel was loaded."""
     start_up_ns: int = 0
@@ -48,16 +51,14 @@ class SteadyIdle:
 
 def steady_numbers(steps: Steps | None) -> tuple[int, ...]:
     """Numbers of the steps whose times count: warm-up is left out."""
-    if steps is None or not len(steps.time_ns):
-        return ()
-    return steps.numbers[len(steps) - len(steps.time_ns) + steps.warmup :]
+    return () if steps is None else steps.numbers[steps.first_steady :]
 
 
 def counted_ranges(steps: Steps | None) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
     """Host starts and ends of the steps that count; all complete ones where none has a time."""
     if steps is None or not len(steps):
         return None
-    first = len(steps) - (len(steady_numbers(steps)) or len(steps))
+    first = steps.first_steady if steps.first_steady < len(steps) else 0
     return steps.start[first:], steps.end[first:]
 
 
@@ -102,9 +103,17 @@ def steady_idle(trace: Trace, idle: Idle, steps: Steps | None) -> SteadyIdle:
         },
         gap_count=int(gaps.sum()),
         gap_median_ns=float(np.median(length[gaps])) if gaps.any() else None,
+        graph_gap_ns=int(length[gaps & _of_graphs(trace, pieces.launch)].sum()),
         loading_steps=len(np.unique(pieces.step[loading])),
         start_up_ns=sum(idle.by_cause[cause] or 0 for cause in START_UP),
     )
+
+
+def _of_graphs(trace: Trace, launch: NDArray[np.int32]) -> NDArray[np.bool_]:
+    """Whether each call launched a graph."""
+    graphs = trace.name_codes(is_graph_launch)
+    name = trace.events.name[np.maximum(launch, 0)] if len(trace.events) else launch
+    return (launch >= 0) & np.isin(name, graphs)
 
 
 def _places(

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from workbench.analysis.causes import CAUSE_CODE
 from workbench.analysis.device_time import work_classes
 from workbench.analysis.host import PARTS, claimed_spans
-from workbench.analysis.intervals import Spans, covered_until, subtract, union
+from workbench.analysis.intervals import Spans, covered_until, joined, subtract
 from workbench.analysis.launches import Launches
 from workbench.analysis.ranges import Range
 from workbench.analysis.steps import NOTHING, Steps, completions
@@ -83,10 +83,7 @@ def device_steps(
     borders = step_borders(trace, device, steps, launches, idle.range)
     work = work_classes(trace, device)
     communication = subtract(work.communication, work.compute)
-    in_the_way = union(
-        np.concatenate((work.compute.start, work.communication.start)),
-        np.concatenate((work.compute.end, work.communication.end)),
-    )
+    in_the_way = joined(work.compute, work.communication)
     exposed = _between(communication, borders)
     waited = None if waits is None else _between(waits, borders)
     pieces = idle.pieces
@@ -106,7 +103,7 @@ def device_steps(
         numbers=steps.numbers,
         start=borders[:-1],
         end=borders[1:],
-        steady=steady_steps(steps),
+        steady=steps.steady,
         parts=parts,
     )
 
@@ -134,15 +131,9 @@ def host_steps(
         numbers=steps.numbers,
         start=steps.start,
         end=steps.end,
-        steady=steady_steps(steps),
+        steady=steps.steady,
         parts=parts,
     )
-
-
-def steady_steps(steps: Steps) -> NDArray[np.bool_]:
-    """Per complete step: it has a step time, and the change test does not call it warm-up."""
-    first = len(steps) - len(steps.time_ns) + steps.warmup
-    return np.arange(len(steps)) >= first
 
 
 def step_borders(

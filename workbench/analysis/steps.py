@@ -55,6 +55,16 @@ class Steps:
     def __len__(self) -> int:
         return len(self.numbers)
 
+    @property
+    def first_steady(self) -> int:
+        """Place of the first step that counts: it has a time, and warm-up is over."""
+        return len(self) - len(self.time_ns) + self.warmup
+
+    @property
+    def steady(self) -> NDArray[np.bool_]:
+        """Whether each step counts."""
+        return np.arange(len(self)) >= self.first_steady
+
     def step_of(self, at: Times) -> NDArray[np.int64]:
         """For each host instant, the index of the step that holds it, or -1."""
         index = np.searchsorted(self.start, at, "right") - 1

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from workbench.analysis import causes
 from workbench.analysis.host_records import CALLS, HOST_KINDS, OPERATOR, HostRecords
-from workbench.analysis.intervals import Spans, contains, union
+from workbench.analysis.intervals import Spans, contains, joined, union
 from workbench.analysis.launches import Launches
 from workbench.analysis.nesting import Rows, Times, distinct, innermost
 from workbench.analysis.steps import Steps
@@ -155,10 +155,7 @@ class Threads:
         A caller inside a call or an operator of its own is busy there instead.
         """
         engine = self._engine(pair)
-        runs = union(
-            np.concatenate((pair.nodes.start, engine.start)),
-            np.concatenate((pair.nodes.end, engine.end)),
-        )
+        runs = joined(pair.nodes, engine)
         begun = self._begun(pair.caller, runs.start) == self._begun(pair.caller, runs.end)
         caller = self._own(pair.caller)
         holder = caller.position[caller.at(runs.start)]

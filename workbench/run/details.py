@@ -179,13 +179,11 @@ class Details:
         import numpy as np
 
         from workbench.analysis.phases import Ranges
-        from workbench.analysis.step_breakdown import steady_steps
+        from workbench.analysis.steady import counted_ranges
 
-        steps, window = self._rank.steps, self._rank.host_window
-        if steps is not None and len(steps):
-            steady = steady_steps(steps)
-            chosen = steady if steady.any() else np.ones(len(steps), bool)
-            return Ranges(steps.start[chosen], steps.end[chosen], int(chosen.sum()))
+        counted, window = counted_ranges(self._rank.steps), self._rank.host_window
+        if counted is not None:
+            return Ranges(*counted, len(counted[0]))
         if window is None:
             return None
         return Ranges(np.array([window.start]), np.array([window.end]), 0)

@@ -158,14 +158,14 @@ def _steady_input_ns(rank: RankAnalysis, device: int) -> int | None:
     import numpy as np
 
     from workbench.analysis.causes import CAUSE_CODE
+    from workbench.analysis.steady import steady_numbers
 
     steps, idle = rank.steps, rank.idle[device]
     if steps is None or idle.by_cause["input"] is None:
         return None
-    first = len(steps.numbers) - len(steps.time_ns) + steps.warmup
     pieces = idle.pieces
     waits = pieces.cause == CAUSE_CODE["input"]
-    waits &= np.isin(pieces.step, steps.numbers[first:])
+    waits &= np.isin(pieces.step, steady_numbers(steps))
     return int((pieces.end - pieces.start)[waits].sum())
 
 

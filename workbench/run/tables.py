@@ -26,16 +26,15 @@ def steps(rank: RankAnalysis) -> pd.DataFrame | None:
     times = np.full(count, np.nan)
     if len(found.time_ns):
         times[count - len(found.time_ns) :] = found.time_ns
-    first = count - len(found.time_ns) + found.warmup
     outlier = np.zeros(count, bool)
-    outlier[first:] = outlier_steps(found.time_ns[found.warmup :])
+    outlier[found.first_steady :] = outlier_steps(found.time_ns[found.warmup :])
     return pd.DataFrame(
         {
             "step": found.numbers,
             "start_ns": found.start,
             "host_ns": found.host_ns,
             "time_ns": times,
-            "warmup": np.arange(count) < first if found.warmup else np.zeros(count, dtype=bool),
+            "warmup": ~found.steady if found.warmup else np.zeros(count, dtype=bool),
             "outlier": outlier,
         }
     )

@@ -64,7 +64,7 @@ def counted_steps(steps: Steps | None) -> NDArray[np.int64]:
     """Places of the complete steps that count: warm-up is left out, unless nothing else is left."""
     if steps is None or not len(steps):
         return np.empty(0, np.int64)
-    first = len(steps) - len(steps.time_ns) + steps.warmup if steps.warmup else 0
+    first = steps.first_steady if steps.warmup else 0
     return np.arange(first if first < len(steps) else 0, len(steps))
 
 

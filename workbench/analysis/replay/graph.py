@@ -7,7 +7,7 @@ one that came last is decisive; it carries the measured spacing, so that the unc
 exact. The others carry none: they only keep the order.
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 
@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.analysis.causes import CAUSE_CODE
+from workbench.analysis.columns import stacked, taken
 from workbench.analysis.evidence import Evidence
 from workbench.analysis.nesting import Times
 from workbench.analysis.replay.host import LAUNCH, HostThread, host_thread
@@ -70,17 +71,6 @@ class Edges:
     def __len__(self) -> int:
         return len(self.source)
 
-    @staticmethod
-    def joined(*parts: "Edges") -> "Edges":
-        """All of them, in the order of the parts."""
-        return Edges(
-            **{c.name: np.concatenate([getattr(p, c.name) for p in parts]) for c in fields(Edges)}
-        )
-
-    def taken(self, index: Index) -> "Edges":
-        """The edges of these numbers, in this order."""
-        return Edges(**{c.name: getattr(self, c.name)[index] for c in fields(Edges)})
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Graph:
@@ -115,12 +105,12 @@ def build_graph(evidence: Evidence, steps: Steps, span: Span) -> Graph | None:
     waits = device_waits(ground, span)
     queues = full_queues(evidence, span, work)
     held = np.isin(waits.lane, list(threads)) & ~np.isin(waits.row, queues.row)
-    waits = HostJoins(**{c.name: getattr(waits, c.name)[held] for c in fields(HostJoins)})
+    waits = taken(waits, held)
     joined = without_first_use(HostJoins.joined(joined, waits, queues), first_use)
     called = _before_call(evidence, joined, work)
     ready = _ready(work, called)
     crossing = crossings(ground, ready.max(axis=0))
-    edges = Edges.joined(
+    edges = stacked(
         *_work_edges(work, joined, called, ready, crossing),
         *_host_edges(joined, work, evidence.threads.caller(steps.lane)),
     )
@@ -316,4 +306,4 @@ def _sorted(edges: Edges, time: Times) -> Edges:
     rank[np.lexsort((np.arange(len(time)), time))] = np.arange(len(time))
     forward = rank[edges.source] < rank[edges.target]
     kept = np.flatnonzero(forward)
-    return edges.taken(kept[np.argsort(rank[edges.target[kept]], kind="stable")])
+    return taken(edges, kept[np.argsort(rank[edges.target[kept]], kind="stable")])

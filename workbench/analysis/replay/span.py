@@ -105,7 +105,7 @@ def median_step(steps: Steps) -> int | None:
 
 def _steady(trace: Trace, launches: Launches, steps: Steps) -> tuple[int, int]:
     last = len(steps) - 1
-    first = min(len(steps) - len(steps.time_ns) + steps.warmup, last)
+    first = min(steps.first_steady, last)
     calls = launches.launch[launches.launch >= 0]
     count = np.bincount(
         steps.step_of(trace.events.ts[calls]).clip(-1) + 1, minlength=len(steps) + 1

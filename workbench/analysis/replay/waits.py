@@ -5,13 +5,14 @@ ended inside the call; where the trace tells the stream or the event, for that a
 """
 
 import re
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from workbench.analysis.causes import CAUSE_CODE, codes_matching
 from workbench.analysis.clocks import LEAST_DELAY_NS
+from workbench.analysis.columns import stacked, taken
 from workbench.analysis.evidence import Evidence
 from workbench.analysis.host_records import SYNCHRONIZATION
 from workbench.analysis.idle_pieces import FIRST_USE, HOST_CAUSE, climbed
@@ -59,12 +60,8 @@ class HostJoins:
     @staticmethod
     def joined(*parts: "HostJoins") -> "HostJoins":
         """All of them, sorted by thread and time."""
-        columns = {
-            c.name: np.concatenate([getattr(part, c.name) for part in parts])
-            for c in fields(HostJoins)
-        }
-        order = np.lexsort((columns["time"], columns["lane"]))
-        return HostJoins(**{name: column[order] for name, column in columns.items()})
+        found = stacked(*parts)
+        return taken(found, np.lexsort((found.time, found.lane)))
 
 
 def borders(lane: int, span: Span) -> HostJoins:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -42,10 +42,6 @@ class Batches:
 
     def __len__(self) -> int:
         return len(self.row)
-
-    def taken(self, index: np.ndarray[tuple[int], np.dtype[np.intp]]) -> Batches:
-        """The batches at these places."""
-        return Batches(**{c.name: getattr(self, c.name)[index] for c in fields(Batches)})
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from workbench.analysis.columns import taken
 from workbench.analysis.intervals import Spans
 from workbench.analysis.stalls.batches import MISSING, Batches, Starts
 from workbench.analysis.stalls.parts import Rows, Times
@@ -49,7 +50,7 @@ class Chain(NamedTuple):
 def delivered(batches: Batches) -> Batches:
     """The batches that the loop got, in the order in which it got them."""
     seen = np.flatnonzero(batches.delivered != MISSING)
-    return batches.taken(seen[np.argsort(batches.delivered[seen], kind="stable")])
+    return taken(batches, seen[np.argsort(batches.delivered[seen], kind="stable")])
 
 
 def chain(got: Batches, starts: Starts, waits: Spans) -> Chain:
