@@ -35,6 +35,11 @@ def share_text(share: float | None) -> str:
     return f"{percent:.1f} %" if abs(round(percent, 1)) < 10 else f"{percent:.0f} %"
 
 
+def spread_text(spread: float) -> str:
+    """What equal things differ by; from double on a percentage says nothing more."""
+    return "more than double" if spread > 1 else share_text(spread)
+
+
 def count_text(count: float | None) -> str:
     """A whole number with thin spaces between thousands."""
     if count is None:

@@ -1,9 +1,12 @@
 """``workbench analyze`` of a folder of ranks: side by side, and one of them in full."""
 
+import json
+import re
 from pathlib import Path
 
 from typer.testing import CliRunner
 
+import workbench as wb
 from tests.analysis.jobs import job_trace, write_job
 from tests.kineto import Kineto
 from workbench.cli import app
@@ -62,3 +65,15 @@ def test_ranks_without_parts_have_no_empty_table(tmp_path: Path) -> None:
         made.header["distributedInfo"] = {"backend": "gloo", "rank": rank, "world_size": 2}
         made.write(tmp_path / f"rank{rank}.trace.json")
     assert "Ranks: where" not in shown(tmp_path)
+
+
+def test_a_report_looks_at_the_rank_that_is_shown_in_full(tmp_path: Path) -> None:
+    """Rank 2 of four computes longer: it is the straggler, not the first."""
+    run = wb.open(write_job(tmp_path, FOUR))
+    assert run.worst_rank == 2
+    assert "Rank 2" in run.figure("kernels", rank=run.worst_rank).title
+    source = Path("notebooks/reports/profile.ipynb").read_text(encoding="utf-8")
+    cells = ["".join(cell["source"]) for cell in json.loads(source)["cells"]]
+    calls = [call for cell in cells for call in re.findall(r"run\.figure\(([^)]*)\)", cell)]
+    for_all = ('"ranks"', '"breakdown", device=device')
+    assert all("rank=shown" in call for call in calls if call not in for_all), calls

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from workbench.findings import diagnose
 from workbench.findings.exposed_communication import exposed_communication
 from workbench.findings.finding import CommunicationFacts, Facts, Finding, StragglerFacts
 from workbench.findings.straggler import straggler
@@ -126,3 +127,12 @@ def test_severity_of_a_straggler(deficit_ms: float, steps: int, severity: str) -
 @pytest.mark.parametrize("facts", [late(5), Facts(rank=0)], ids=["5 percent", "another rank"])
 def test_no_straggler_is_silent(facts: Facts) -> None:
     assert straggler(facts) is None
+
+
+def test_a_straggler_points_at_its_own_findings_only_where_it_has_some() -> None:
+    """Rank 3 alone, and rank 3 whose loop waits 60 of 100 ms for data as well."""
+    alone = next(f for f in diagnose(late(25, excess_ms=25)) if f.code == "WB402")
+    assert "findings" not in alone.advice
+    waiting = replace(late(25, excess_ms=25), step_ns=(100 * MS,) * 20, input_ns=(60 * MS,) * 20)
+    both = next(f for f in diagnose(waiting) if f.code == "WB402")
+    assert "Its own findings: WB101" in both.advice

@@ -122,6 +122,27 @@ def test_spacing_that_is_normal_or_is_none_is_silent(tmp_path: Path, gap: float)
     assert of(spaced(gap).run(tmp_path), "WB202") is None
 
 
+def graph_of_gaps(loop: Loop, at: float) -> None:
+    """20 kernels of 40 µs with 10 µs between, all brought by one graph launch."""
+    loop.trace.op("aten::mm", at, 20)
+    kernels = [(at + 12 + 50 * each, 40) for each in range(20)]
+    loop.launch("gemm", call=(at + 5, 5), kernel=kernels[0])
+    loop.trace.events[-2]["name"] = "cudaGraphLaunch"
+    correlation = loop.trace.events[-1]["args"]["correlation"]
+    for start, length in kernels[1:]:
+        loop.trace.kernel("gemm", start, length, correlation=correlation)
+
+
+def test_gaps_inside_graphs_do_not_get_graphs_as_advice(tmp_path: Path) -> None:
+    """19 gaps of 10 µs in 1000 are 19 %; the last to the next step's launch is another's."""
+    finding = fired(looped(graph_of_gaps, 1000).run(tmp_path), "WB202")
+    assert finding.share_of_window == pytest.approx(0.19, abs=0.012)
+    assert finding.evidence["inside_graphs_share"] > 0.9
+    assert "inside CUDA graphs already" in finding.advice
+    assert "reduce-overhead" not in finding.advice
+    assert "reduce-overhead" in fired(spaced(5).run(tmp_path), "WB202").advice
+
+
 def python_between(loop: Loop, at: float, kernel: float = 588) -> None:
     """A kernel up to 600 µs, and a range of the user's own up to the end of the step."""
     loop.trace.op("aten::mm", at, 20)

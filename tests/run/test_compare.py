@@ -6,16 +6,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pandas as pd
 import pytest
 
 import workbench as wb
 from tests.run.test_open import gpu_trace
 from workbench.errors import RunError
+from workbench.run.view import view
 from workbench.run.where import within_noise
 from workbench.statistics.change import compare_steps
 from workbench.store.record import RunRecord, Timings
 from workbench.store.writing import new_run_folder
+from workbench.units import spread_text
 
 MS = 1_000_000
 
@@ -167,3 +170,26 @@ def test_host_times_inside_the_noise_are_neither_faster_nor_slower() -> None:
     assert on_host["change"].tolist() == on_host["host_change"].tolist() == hidden
     assert on_device["change"].tolist() == table["change"].tolist()
     assert on_device["host_change"].tolist() == hidden
+
+
+@pytest.mark.parametrize(
+    ("spread", "said"), [(0.02, "2.0 %"), (1.0, "100 %"), (73.48, "more than double")]
+)
+def test_a_spread_beyond_double_has_no_percentage(spread: float, said: str) -> None:
+    assert spread_text(spread) == said
+
+
+def test_the_noise_of_a_run_is_not_told_in_thousands_of_percent(tmp_path: Path) -> None:
+    """Halves of 1 ms and of 75 ms: the floor is 7400 %, which is no number to read."""
+    run = wb.open(measured(tmp_path, "a", step_ms=100))
+    assert run.record is not None
+    assert run.record.timings is not None
+    steps = [MS] * 40 + [75 * MS] * 40
+    changed = msgspec.structs.replace
+    timings = changed(run.record.timings, step_ns=steps, input_ns=[], blocks=[40, 40], warmup=0)
+    run.record = changed(run.record, timings=timings)
+    rows = dict(view(run).measured)
+    assert "more than double" in rows["noise"]
+    assert "%" not in rows["noise"]
+    noisy = next(finding for finding in run.findings if finding.code == "WB902")
+    assert "more than double" in noisy.title

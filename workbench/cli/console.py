@@ -11,17 +11,15 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from workbench.cli.ranks import in_full, rank_name, ranks_table
+from workbench.cli.ranks import rank_name, ranks_table
 from workbench.figures.palette import category
 from workbench.findings import Finding
-from workbench.pages.findings import NONE, bound, mark, where
+from workbench.pages.findings import NONE, SILENT, bound, mark, where
 from workbench.units import NOT_MEASURED, count_text, share_text, time_text
 
 if TYPE_CHECKING:
     from workbench.run.run import Run
 
-SILENT = "No rule "
-"""Begins what a verdict says where nothing fires: it is not said a second time."""
 STYLES = {"critical": "bold red", "warning": "yellow", "info": "cyan"}
 ROWS = 10
 LONGEST_NAME = 60
@@ -56,7 +54,7 @@ def _print_ranks(ranks: Sequence[Mapping[str, Any]], run: Run, console: Console)
     table = ranks_table(ranks)
     if table is not None:
         console.print(table)
-    shown = in_full(ranks, run.findings)
+    shown = next((rank for rank in ranks if rank["rank"] == run.worst_rank), ranks[0])
     for rank in ranks:
         failed = [v for v in rank["trust"]["violations"] if v["message"] not in run.notes]
         if failed and rank is not shown:

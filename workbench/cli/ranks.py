@@ -10,7 +10,6 @@ from rich.table import Table
 from rich.text import Text
 
 from workbench.figures.palette import category
-from workbench.findings import Finding
 from workbench.units import NOT_MEASURED, share_text, time_text
 
 if TYPE_CHECKING:
@@ -30,12 +29,6 @@ class Line(NamedTuple):
     step_us: float | None
     shares: Mapping[str, float | None]
     """Part of the window that each category takes; ``None`` = not measured."""
-
-
-def in_full(ranks: Sequence[Rank], findings: Sequence[Finding]) -> Rank:
-    """The rank to look at first: the one that the worst finding is about, else the first."""
-    asked = next((f.rank for f in findings if f.rank is not None), None)
-    return next((rank for rank in ranks if rank["rank"] == asked), ranks[0])
 
 
 def rank_name(rank: Rank) -> str:

@@ -33,7 +33,8 @@ from workbench.findings.slow_copies import slow_copies
 from workbench.findings.slow_storage import slow_storage
 from workbench.findings.small_shared_memory import small_shared_memory
 from workbench.findings.step_drift import step_drift
-from workbench.findings.straggler import straggler
+from workbench.findings.straggler import CODE as STRAGGLER
+from workbench.findings.straggler import straggler, with_own
 from workbench.findings.sync_in_loop import sync_in_loop
 from workbench.findings.thread_oversubscription import thread_oversubscription
 from workbench.findings.unbatched_optimizer import unbatched_optimizer
@@ -97,6 +98,7 @@ __all__ = [
 def diagnose(facts: Facts) -> tuple[Finding, ...]:
     """All findings for one rank, worst first; a rule that stays silent adds nothing."""
     found = [finding for rule in RULES if (finding := rule(facts)) is not None]
+    found = [with_own(each, found) if each.code == STRAGGLER else each for each in found]
     return tuple(sorted(found, key=weight))
 
 

@@ -9,7 +9,7 @@ shows the same spread on a quiet machine.
 """
 
 from workbench.findings.finding import Facts, Finding, Severity
-from workbench.units import share_text
+from workbench.units import share_text, spread_text
 
 CODE = "WB902"
 
@@ -33,7 +33,7 @@ def noisy_machine(facts: Facts) -> Finding | None:
     severity: Severity = "warning" if spread is not None and spread > WARNING_SPREAD else "info"
     said = []
     if loud:
-        said.append(f"identical steps differ by {share_text(spread)} between two halves")
+        said.append(f"identical steps differ by {spread_text(spread)} between two halves")
     if crowded:
         said.append(f"other processes use {share_text(others)} of the processors")
     return Finding(

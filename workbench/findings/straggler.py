@@ -4,11 +4,14 @@ What: the rank that waits least in collectives, when it waits clearly less than 
 the phase of a step in which it takes longer than the others.
 Why: a collective ends when its last rank has come, so one slow rank sets the pace of all; in a
 profile of any other rank this looks like slow communication.
-What to do: look at that rank's own findings and at the named phase: its input, its host code, its
-processor cores, or a device that runs slower than the others.
+What to do: look at the named phase and at that rank's own findings, where it has any: its input,
+its host code, its processor cores, or a device that runs slower than the others.
 When it is wrong: ranks that take turns being late have no single straggler; and ranks whose traces
 are missing cannot be seen.
 """
+
+from collections.abc import Iterable
+from dataclasses import replace
 
 from workbench.findings.finding import Facts, Finding, Severity, StragglerFacts
 from workbench.units import share_text, time_text
@@ -24,6 +27,9 @@ LEAST_STEPS_WARNING = 2
 LEAST_STEPS_CRITICAL = 20
 NAMED_FROM = 0.80
 """Share of the deficit that a phase must cover to be named as its cause (TraceML)."""
+
+_ABOUT = ("WB1", "WB2", "WB3")
+"""Findings about a rank itself; neither about communication nor about the measurement."""
 
 _WORDS = {
     "input": "waiting for data",
@@ -100,6 +106,14 @@ def _reason(late: StragglerFacts) -> tuple[str, str]:
     longer = time_text(excess) + (" a step" if late.steps else "")
     return (
         f", which comes from its {words}",
-        f"This rank's {words} takes {longer} longer than on the other ranks: look at its own "
-        "findings and at what else runs on its machine.",
+        f"This rank's {words} takes {longer} longer than on the other ranks: look at what else "
+        "runs on its machine.",
     )
+
+
+def with_own(finding: Finding, found: Iterable[Finding]) -> Finding:
+    """A straggler's finding that points at what else was found about this rank, if anything."""
+    codes = dict.fromkeys(f.code for f in found if f.verdict == "yes" and f.code[:3] in _ABOUT)
+    if not codes:
+        return finding
+    return replace(finding, advice=f"{finding.advice} Its own findings: {', '.join(codes)}.")

@@ -13,6 +13,9 @@ FIRST = 3
 
 NONE = "No finding: none of the rules of this version fires on what was measured."
 
+SILENT = "No rule "
+"""Begins what a verdict says where nothing fires: a whole page does not say it a second time."""
+
 _SEVERITY = {"critical": "■ critical", "warning": "◆ warning", "info": "○ note"}
 _VERDICT = {"cannot_tell": "≈ cannot tell", "no": "✓ ruled out"}
 

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from workbench.pages.assets import page
 from workbench.pages.escape import escape, visible
-from workbench.pages.findings import findings_section, findings_text
+from workbench.pages.findings import SILENT, findings_section, findings_text
 from workbench.pages.parts import parts_html, parts_text
 from workbench.pages.table import table_html, table_text
 from workbench.pages.view import RunView
@@ -20,12 +20,18 @@ PARTS: tuple[PartName, ...] = ("verdict", "findings", "parts", "details", "measu
 
 def run_html(view: RunView) -> str:
     """The verdict, the worst findings, where a step goes; details and method folded away."""
-    return page("".join(section_html(view, name) for name in PARTS))
+    return page("".join(section_html(view, name) for name in _said(view)))
 
 
 def run_text(view: RunView) -> str:
     """The same for a terminal."""
-    return "\n\n".join(text for name in PARTS if (text := section_text(view, name)))
+    return "\n\n".join(text for name in _said(view) if (text := section_text(view, name)))
+
+
+def _said(view: RunView) -> tuple[PartName, ...]:
+    """The parts of the page; that no rule fires is said once, where the verdict says it."""
+    told = not view.findings and SILENT in view.verdict
+    return tuple(name for name in PARTS if not (told and name == "findings"))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,7 @@ from workbench.errors import RunError
 from workbench.figures.comparison import MARKS, interval_text
 from workbench.run.differs import Difference, differences
 from workbench.statistics.change import Change
-from workbench.units import count_text, share_text, time_text
+from workbench.units import count_text, spread_text, time_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -350,7 +350,7 @@ def _per_sample(blocks: list[list[float]], samples: float) -> list[list[float]]:
 def _floor(change: Change) -> str:
     if change.noise_floor is None:
         return "."
-    return f"; identical steps differ by {share_text(change.noise_floor)} within one measurement."
+    return f"; identical steps differ by {spread_text(change.noise_floor)} within one measurement."
 
 
 def _median_ns(values: tuple[float, ...]) -> float | None:

@@ -11,7 +11,7 @@ from workbench.figures.palette import category
 from workbench.pages.view import Breakdown, RunView
 from workbench.run.rank import RankAnalysis
 from workbench.run.summary import device_of
-from workbench.units import count_text, share_text, significant, time_text
+from workbench.units import count_text, share_text, significant, spread_text, time_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -312,7 +312,7 @@ def _noise(record: RunRecord) -> str:
     floor = noise_floor(steady_blocks(record.timings))
     if floor is None:
         return "not measured"
-    return f"identical steps differ by {share_text(floor)} between two halves of the measurement"
+    return f"identical steps differ by {spread_text(floor)} between two halves of the measurement"
 
 
 def _pairs(values: dict[str, Any]) -> str:
