@@ -15,7 +15,8 @@ from workbench.analysis.kernels import kernel_table
 from workbench.analysis.operators import operator_table
 from workbench.analysis.ranges import Range
 from workbench.run.job import Job
-from workbench.run.rank import RankAnalysis, rank_of, ranks_of
+from workbench.run.rank import RankAnalysis
+from workbench.run.reading import rank_of, ranks_of
 from workbench.trace import find_ranks
 from workbench.trace.split import split_ranks
 from workbench.trace.table import Kind, Violation

@@ -39,6 +39,11 @@ def system_samples(run: Run) -> tuple[pd.DataFrame, dict[str, Any]] | None:
     return None if folder is None else read_system(folder, run.trace.base_ns or 0)
 
 
+def about(system: pd.DataFrame) -> dict[str, Any]:
+    """What does not change while samples are taken."""
+    return {str(name): value for name, value in system.attrs.items()}
+
+
 def to_device(trace: Trace, batches: pd.DataFrame) -> pd.Series[int]:
     """Host time of bringing each batch to the device, where the trace holds it."""
     import pandas as pd

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from workbench.run.loader import about
+
 if TYPE_CHECKING:
     from workbench.run.run import Run
 
@@ -18,9 +20,7 @@ def loader_facts(run: Run) -> dict[str, Any]:
         found["loader_stages"] = loader_stages(records.batches)
         found["epoch_starts"] = epoch_starts(records)
     if system is not None and len(system):
-        found["loader_system"] = loader_system(
-            system, {str(name): value for name, value in system.attrs.items()}
-        )
+        found["loader_system"] = loader_system(system, about(system))
     stalls = run.rank().stalls
     if stalls is not None:
         found["stalls_ns"] = dict(stalls.by_part)

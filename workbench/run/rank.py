@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.trace.table import Trace, Violation
@@ -34,9 +32,6 @@ if TYPE_CHECKING:
     from workbench.run.job import Job
     from workbench.run.replayed import Replayed
     from workbench.run.stalls import Recorded
-
-Watch = AbstractContextManager[Callable[[int], None] | None]
-"""Entered while a trace is read; gives what is told the number of bytes of text so far."""
 
 
 class RankAnalysis:
@@ -398,51 +393,3 @@ class RankAnalysis:
         from workbench.analysis.memory import memory_summary
 
         return memory_summary(self.trace, self.steps)
-
-
-def unwatched(path: Path) -> Watch:
-    """Nobody looks how far reading has come."""
-    return nullcontext()
-
-
-def rank_of(
-    path: Path,
-    *,
-    rank: int | None = None,
-    alone: bool = False,
-    on_cpu: bool = False,
-    job: Sequence[Violation] = (),
-    watch: Callable[[Path], Watch] = unwatched,
-) -> RankAnalysis:
-    """The analyses of one trace file, read when first needed.
-
-    ``alone`` marks the only trace of a Run of ours: its name says rank 0 also where no job with
-    ranks ran. ``on_cpu`` says that its loop ran on the CPU, ``job`` what is wrong with the files of
-    all ranks together. ``watch`` is entered while the file is read; what it gives is told the bytes
-    read.
-    """
-
-    def read() -> Trace:
-        from workbench.trace.cache import open_trace
-
-        with watch(path) as progress:
-            return open_trace(path, progress=progress)
-
-    return RankAnalysis(source=path.name, rank=rank, read=read, alone=alone, on_cpu=on_cpu, job=job)
-
-
-def ranks_of(path: Path, *, watch: Callable[[Path], Watch] = unwatched) -> list[RankAnalysis]:
-    """The analyses of a trace file, which is read now: one for each rank that it holds."""
-    from workbench.trace.split import ranks_in_file, split_ranks
-
-    whole = rank_of(path, watch=watch)
-    if not ranks_in_file(whole.trace):
-        return [whole]
-
-    def part(place: int) -> Callable[[], Trace]:
-        return lambda: split_ranks(rank_of(path, watch=watch).trace)[place]
-
-    return [
-        RankAnalysis(source=path.name, rank=trace.rank, read=part(place))
-        for place, trace in enumerate(split_ranks(whole.trace))
-    ]

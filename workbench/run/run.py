@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from workbench.errors import RunError
-from workbench.findings import Finding, diagnose, merge_ranks, weight
 from workbench.run import tables
 from workbench.run.job import Job
 from workbench.run.rank import RankAnalysis
@@ -26,6 +23,7 @@ if TYPE_CHECKING:
     from workbench.pages.run import PartName, Section
     from workbench.pages.static import StaticFigure
     from workbench.run.compare import Comparison
+    from workbench.run.found import Findings
     from workbench.run.more import Subject
     from workbench.run.perfetto import PerfettoView
     from workbench.run.summary import Summary
@@ -92,21 +90,9 @@ class Run:
 
         What several ranks show is one finding, the worst rank's, with all of them in its evidence.
         """
-        from workbench.findings.torch_calls import torch_calls
-        from workbench.run.facts import gather, is_capture
-        from workbench.run.loader_facts import loader_facts
+        from workbench.run.found import findings_of
 
-        found: list[tuple[str, tuple[Finding, ...]]] = []
-        for rank in self.ranks:
-            label = rank.source if rank.rank is None else f"rank {rank.rank}"
-            loader = loader_facts(self) if rank is self._first else None
-            found.append((label, diagnose(gather(rank, self.record, loader))))
-            if self.job is not None:
-                self.job.rest(rank)
-        merged = merge_ranks(found)
-        if is_capture(self.record):
-            merged = tuple(replace(each, call=torch_calls(each.setting)) for each in merged)
-        return Findings(sorted(merged, key=weight))
+        return findings_of(self)
 
     @cached_property
     def summary(self) -> Summary:
@@ -258,13 +244,6 @@ class Run:
         return None if self.job is None else self.job.imbalance
 
     @property
-    def worst_rank(self) -> int | None:
-        """The rank to look at first: the one that the worst finding is about, else the first."""
-        asked = next((each.rank for each in self.findings if each.rank is not None), None)
-        known = {rank.rank for rank in self.ranks}
-        return asked if asked in known else self._first.rank
-
-    @property
     def devices(self) -> tuple[int, ...]:
         """The devices of the first rank that have a window to break down."""
         return tuple(self._first.device_time)
@@ -384,27 +363,3 @@ class Run:
 
         shown = view(self)
         return {"text/html": run_html(shown), "text/plain": run_text(shown)}
-
-
-class Findings(tuple[Finding, ...]):
-    """Findings, worst first; an ordinary tuple that shows itself well."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        from workbench.pages.findings import findings_text
-
-        return findings_text(self)
-
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        from workbench.pages.findings import findings_html, findings_text
-
-        return {"text/html": findings_html(self), "text/plain": findings_text(self)}
-
-
-def _step_of_record(record: RunRecord | None) -> float | None:
-    """Median step time without the profiler, warm-up left out; ``None`` where none was taken."""
-    if record is None or record.timings is None:
-        return None
-    steady = record.timings.step_ns[record.timings.warmup :]
-    return float(statistics.median(steady)) if steady else None

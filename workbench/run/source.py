@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench.errors import RunError, TraceError
-from workbench.run.rank import Watch, rank_of, ranks_of, unwatched
+from workbench.run.reading import Watch, rank_of, ranks_of, unwatched
 from workbench.run.run import Run
 
 if TYPE_CHECKING:

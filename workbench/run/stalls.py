@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench.analysis.stalls.parts import PARTS, Stalls, Unseen
-from workbench.run.loader import TO_DEVICE
+from workbench.run.loader import TO_DEVICE, about
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -55,7 +55,7 @@ def find_stalls(rank: RankAnalysis, recorded: Callable[[], Recorded] | None) -> 
         union(wait.waits.start, wait.waits.end),
         steps=_borders(rank),
         copying=_copying(rank),
-        crowded=None if system is None else crowded_spans(system, dict(_named(system))),
+        crowded=None if system is None else crowded_spans(system, about(system)),
     )
 
 
@@ -149,7 +149,3 @@ def _copying(rank: RankAnalysis) -> Spans | None:
     ours = np.isin(events.name, rank.trace.name_codes(lambda name: name == TO_DEVICE))
     rows = np.union1d(calls, np.flatnonzero(ours))
     return union(events.ts[rows], events.end[rows])
-
-
-def _named(system: pd.DataFrame) -> list[tuple[str, Any]]:
-    return [(str(name), value) for name, value in system.attrs.items()]

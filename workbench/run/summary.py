@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from workbench.findings import Finding
+from workbench.run import summary_tables
 from workbench.run.breadth import breadth, breadth_not_measured
 from workbench.run.loader import loader_not_measured
 from workbench.run.rank import RankAnalysis
 from workbench.run.stalls import stalls_json
+from workbench.run.summary_tables import microseconds
 from workbench.store.record import RunRecord
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from workbench.analysis.device_time import DeviceTime
     from workbench.analysis.idle import Idle
     from workbench.run.job import Job
@@ -157,10 +156,10 @@ def _rank_document(rank: RankAnalysis, record: RunRecord | None) -> dict[str, An
         "host_breakdown_us": _all_us(rank.host_breakdown),
         "input": _input(rank),
         "launches": _launches(rank),
-        "kernels": _kernels(rank.kernels),
-        "operators": _operators(rank.operators),
+        "kernels": summary_tables.kernels(rank.kernels),
+        "operators": summary_tables.operators(rank.operators),
         "straggler": None,
-        "communication": _communication(rank.communication),
+        "communication": summary_tables.communication(rank.communication),
         "memory": _memory(rank),
         **breadth(rank),
         **rank.replayed.document(),
@@ -241,7 +240,7 @@ def _device(rank: RankAnalysis, index: int) -> dict[str, Any]:
         "name": (device.name or None) if device else None,
         "arch": (device.arch or None) if device else None,
         "memory_bytes": device.memory_bytes if device else None,
-        "clock_offset_us": _us(rank.launches.clock_offset.get(index)),
+        "clock_offset_us": microseconds(rank.launches.clock_offset.get(index)),
         "recording": None
         if recorded is None
         else {"time": _time(recorded), "idle": _idle(rank.recorded_idle[index])},
@@ -292,7 +291,7 @@ def _input(rank: RankAnalysis) -> dict[str, Any] | None:
         return None
     return {
         "wait_us": wait.wait_ns / 1000,
-        "exposed_us": _us(rank.exposed_input_ns),
+        "exposed_us": microseconds(rank.exposed_input_ns),
         "batches": int(wait.batches),
         **stalls_json(rank),
     }
@@ -320,85 +319,5 @@ def _memory(rank: RankAnalysis) -> dict[str, Any] | None:
     }
 
 
-def _kernels(table: pd.DataFrame | None) -> list[dict[str, Any]] | None:
-    if table is None:
-        return None
-    return [
-        {
-            "device": int(row.device),
-            "name": row.name,
-            "family": row.family,
-            "calls": int(row.calls),
-            "total_us": row.total_ns / 1000,
-            "median_us": row.median_ns / 1000,
-            "share": _number(row.share),
-            "tensor_core": None if row.tensor_core is None else bool(row.tensor_core),
-            "occupancy": _number(row.occupancy),
-            "blocks_per_sm": _number(row.blocks_per_sm),
-            "registers": _number(row.registers),
-            "shared_memory_bytes": _number(row.shared_memory_bytes),
-        }
-        for row in _records(table)
-    ]
-
-
-def _communication(table: pd.DataFrame | None) -> list[dict[str, Any]] | None:
-    """An empty list says that no collective ran, ``None`` that nobody can know."""
-    if table is None:
-        return None
-    return [
-        {
-            "collective": row.collective,
-            "group": row.group,
-            "calls": int(row.calls),
-            "bytes": _whole(row.bytes),
-            "total_us": row.total_ns / 1000,
-            "exposed_us": row.exposed_ns / 1000,
-            "wait_us": _us(_whole(row.wait_ns)),
-            "transfer_us": row.transfer_ns / 1000,
-            "bus_gb_s": _number(row.bus_gb_s),
-            "dtype": row.dtype,
-            "hidden_us": row.hidden_ns / 1000,
-        }
-        for row in _records(table)
-    ]
-
-
-def _operators(table: pd.DataFrame | None) -> list[dict[str, Any]] | None:
-    if table is None:
-        return None
-    return [
-        {
-            "name": row.name,
-            "calls": int(row.calls),
-            "host_self_us": row.host_self_ns / 1000,
-            "host_total_us": row.host_total_ns / 1000,
-            "device_us": _us(_number(row.device_ns)),
-        }
-        for row in _records(table)
-    ]
-
-
-def _records(table: pd.DataFrame) -> list[Any]:
-    return list(table.itertuples(index=False, name="Row"))
-
-
-def _number(value: Any) -> float | None:
-    if value is None:
-        return None
-    number = float(value)
-    return None if math.isnan(number) else number
-
-
-def _whole(value: Any) -> int | None:
-    import pandas as pd
-
-    return None if pd.isna(value) else int(value)
-
-
-def _us(ns: float | None) -> float | None:
-    return None if ns is None else ns / 1000
-
-
 def _all_us(parts: Mapping[str, int | None] | None) -> dict[str, float | None] | None:
-    return None if parts is None else {name: _us(ns) for name, ns in parts.items()}
+    return None if parts is None else {name: microseconds(ns) for name, ns in parts.items()}
