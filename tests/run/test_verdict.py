@@ -7,6 +7,7 @@ import pytest
 import workbench as wb
 from tests.kineto import Kineto
 from workbench.errors import RunError
+from workbench.pages.findings import NONE
 from workbench.run.run import Run
 from workbench.run.view import verdict, view
 
@@ -174,3 +175,13 @@ def test_on_the_cpu_the_operator_that_takes_most_is_named(
     said = verdict(opened(trace, tmp_path))
     assert ("aten::convolution takes 60 % of the operators' time" in said) == named
     assert ("takes" in said) == named
+
+
+def test_that_no_rule_fires_is_said_once(tmp_path: Path) -> None:
+    """80 % of a step of 100 µs is idle, but three steps are few and one launch is no bound."""
+    run = opened(steps_with_kernels(kernel_us=20), tmp_path)
+    assert not run.findings, "otherwise this asks nothing"
+    for page in run._repr_mimebundle_().values():
+        assert page.count("No rule ") == 1
+        assert NONE not in page
+    assert NONE in repr(run.part("findings")), "shown alone, it must say something"
