@@ -4,8 +4,9 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from tests.simulator.loop import Loop, Plan, drawn_plan
+from tests.simulator.loop import Loop
 from tests.simulator.machine import Draw, Machine
+from tests.simulator.plan import Plan, drawn_plan
 from tests.simulator.truth import Truth, truths
 from tests.simulator.writing import ERAS, Era, Flaws, document
 from workbench.analysis.causes import CAUSES

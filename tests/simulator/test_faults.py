@@ -10,8 +10,9 @@ from math import sqrt
 import pytest
 
 from tests.simulator.judging import Simulated, answered
-from tests.simulator.loop import MS, US, Loop, Plan
+from tests.simulator.loop import Loop
 from tests.simulator.machine import Draw, Machine
+from tests.simulator.plan import MS, US, Plan
 from tests.simulator.truth import truths
 from tests.simulator.writing import ERAS, Flaws, document
 from workbench.analysis.idle import Idle
