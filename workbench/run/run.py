@@ -244,6 +244,13 @@ class Run:
         return None if self.job is None else self.job.imbalance
 
     @property
+    def worst_rank(self) -> int | None:
+        """The rank to look at first: the one that the worst finding is about, else the first."""
+        asked = next((each.rank for each in self.findings if each.rank is not None), None)
+        known = {rank.rank for rank in self.ranks}
+        return asked if asked in known else self._first.rank
+
+    @property
     def devices(self) -> tuple[int, ...]:
         """The devices of the first rank that have a window to break down."""
         return tuple(self._first.device_time)
