@@ -1,7 +1,7 @@
 """Pass a loader through untouched, and measure how long the loop waits for each batch."""
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from functools import partial
 from typing import Any, Generic, TypeVar
 
@@ -60,6 +60,8 @@ class Watched(Generic[Batch]):
         return len(self._loader)  # type: ignore[arg-type]
 
     def __getattr__(self, name: str) -> Any:
+        if name == "_loader":  # of a copy that is being made
+            raise AttributeError(name)
         return getattr(self._loader, name)
 
 
@@ -76,13 +78,16 @@ def known_length(loader: object) -> int | None:
     """Iterations of one pass, where the loader tells."""
     try:
         return len(loader)  # type: ignore[arg-type]
-    except (TypeError, NotImplementedError):
+    except Exception:  # noqa: BLE001 - of the user's code, which the loop does not call
         return None
 
 
 def describe(loader: object) -> dict[str, Any]:
     """What a torch DataLoader, or something like it, says about itself."""
-    found = {name: getattr(loader, there, None) for name, there in _SAID.items()}
+    found = {}
+    for name, there in _SAID.items():
+        with suppress(Exception):  # of the user's code, which the loop does not call
+            found[name] = getattr(loader, there, None)
     return {name: value for name, value in found.items() if isinstance(value, int)}
 
 

@@ -69,7 +69,7 @@ def _epoch_values(loader: DataLoader[Any]) -> dict[str, Any]:
         return {"iterable": True, "divides_itself": divided, "batches_per_epoch": None}
     try:
         batches = len(loader)
-    except (TypeError, NotImplementedError, AttributeError):  # a sampler without a length
+    except Exception:  # noqa: BLE001 - of the user's sampler, which the loop does not ask
         batches = None
     return {"iterable": False, "divides_itself": None, "batches_per_epoch": batches}
 

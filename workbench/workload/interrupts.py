@@ -8,9 +8,14 @@ from typing import Any, Self
 
 from workbench.workload.worker_death import explain_worker_death
 
+_GIVE_UP = 3
+"""So many interrupts and a block that hangs is left."""
+
 
 class Deferred:
     """Deliver a keyboard interrupt, and news of a dead worker, after the block instead of inside.
+
+    The third interrupt is obeyed at once: what must be finished may hang.
 
     Torch tells of a worker process that died by an error out of its handler of SIGCHLD, in whatever
     line the main thread is just then. Only the main thread receives signals; elsewhere, and where
@@ -39,8 +44,12 @@ class Deferred:
         trace: TracebackType | None,
     ) -> None:
         held, self._held = self._held, []
-        for one in held:
-            one.let_go()
+        try:
+            for one in held[:1]:
+                one.let_go()  # from here on an interrupt may come at any line
+        finally:
+            for one in held[1:]:
+                one.let_go()
         try:
             for one in held[1:]:
                 one.deliver(quietly=not self._deaths)
@@ -56,6 +65,7 @@ class _Held:
         self._number = number
         self._previous = previous
         self._pending = False
+        self._times = 0
         self._holding = callable(previous)
         self._handler: Callable[[int, FrameType | None], None] = self._on_signal
         if self._holding:
@@ -79,7 +89,10 @@ class _Held:
                 raise
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
-        if self._holding:
+        self._times += 1
+        insisted = number == signal.SIGINT and self._times >= _GIVE_UP
+        if self._holding and not insisted:
             self._pending = True
         else:
+            self._pending = False
             self._previous(number, frame)

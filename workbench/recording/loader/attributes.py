@@ -4,6 +4,8 @@ import weakref
 from typing import Any
 
 _ABSENT = object()
+_GONE_MOST = 16
+"""Changes of objects that are gone are forgotten beyond this many."""
 
 
 class Attributes:
@@ -18,6 +20,9 @@ class Attributes:
     def set(self, owner: Any, name: str, value: Any) -> None:
         """Set an attribute of this very object, past what its class does about it."""
         before = owner.__dict__.get(name, _ABSENT)
+        if sum(known() is None for known, _, _ in self._changed) > _GONE_MOST:
+            # What was there before, such as the end of a pipe, must not outlive its owner.
+            self._changed = [one for one in self._changed if one[0]() is not None]
         self._changed.append((weakref.ref(owner), name, before))
         owner.__dict__[name] = value
 

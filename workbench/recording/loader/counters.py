@@ -1,6 +1,7 @@
 """What the kernel counts for one thread, read in a few microseconds."""
 
 import os
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from workbench.recording.loader.layout import MISSING
@@ -47,7 +48,7 @@ class Counters:
         """The counters now; what this kernel does not count is missing."""
         delay = read_bytes = read_calls = MISSING
         if self._delay >= 0:
-            delay = _number(os.pread(self._delay, 128, 0), 1)
+            delay = run_delay_ns(os.pread(self._delay, 128, 0).split())
         if self._io >= 0:
             lines = os.pread(self._io, 256, 0).split()
             read_bytes, read_calls = int(lines[1]), int(lines[5])
@@ -61,9 +62,10 @@ class Counters:
         self._delay = self._io = -1
 
 
-def _number(text: bytes, index: int) -> int:
-    parts = text.split()
-    return int(parts[index]) if len(parts) > index else MISSING
+def run_delay_ns(schedstat: Sequence[bytes | str]) -> int:
+    """Time spent ready to run; a kernel that does not count it says ``0 0 0`` of every thread."""
+    counted = len(schedstat) > 1 and int(schedstat[0]) > 0
+    return int(schedstat[1]) if counted else MISSING
 
 
 def _usage() -> tuple[int, int, int, int]:

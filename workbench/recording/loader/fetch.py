@@ -30,16 +30,22 @@ class FetchProbe:
     Args:
         write: Takes the records of a batch.
         call_ns: What listening to one call of a C function costs.
+        counters: Those of the thread, where several share them; its own when left out.
     """
 
-    def __init__(self, write: Callable[[bytes], None], call_ns: int) -> None:
+    def __init__(
+        self, write: Callable[[bytes], None], call_ns: int, counters: Counters | None = None
+    ) -> None:
         self.epoch = 0
         self.wait = (MISSING, MISSING)
         """Start and length of the wait for the index of the batch that comes next."""
         self.fetched_ns = 0
         """When the last batch was fetched, on CLOCK_MONOTONIC."""
         self._write = write
-        self._counters = Counters()
+        self._counters = counters or Counters()
+        self._shares = counters is not None
+        self._open: Any = None
+        """The fetcher that is being changed now."""
         self._budget = Budget()
         self._look = CloseLook(self._counters, self._budget, call_ns)
         self._detail_ns, self._batches = DETAIL_NS, 0
@@ -52,7 +58,14 @@ class FetchProbe:
         self._pending: tuple[int, ...] | None = None
 
     def attach(self, fetcher: Any, put: Callable[[Any, str, Any], None] = setattr) -> None:
-        """Time every batch of this fetcher; ``put`` sets the attribute that does it."""
+        """Time every batch of this fetcher; ``put`` sets the attribute that does it.
+
+        Raises:
+            AttributeError: it is not made like torch's.
+        """
+        parts = getattr(fetcher, "__dict__", {})
+        if not {"auto_collation", "collate_fn", "dataset"} <= parts.keys():
+            raise AttributeError("a fetcher of another kind")
         real, known = type(fetcher).fetch, weakref.ref(fetcher)
 
         def fetch(index: Any) -> Any:
@@ -76,20 +89,32 @@ class FetchProbe:
         self._probe_ns += _now() - began
 
     def close(self) -> None:
-        """Close what is open."""
-        self._counters.close()
+        """Close what is open, and undo what an interrupt has left."""
+        self._put_back()
+        if not self._shares:
+            self._counters.close()
+
+    def _put_back(self) -> None:
+        fetcher, self._open = self._open, None
+        collate, self._collate = self._collate, None
+        if fetcher is not None and collate is not None:
+            fetcher.collate_fn = collate
+        self._look.close()
 
     def _fetch(self, fetcher: Any, real: Callable[..., Any], index: Any) -> Any:
         entered = _now()
+        if self._open is not None:
+            self._put_back()
         self._pending, self._collated, self._cpu_ns = None, _NOT_COLLATED, None
         sized = fetcher.auto_collation and hasattr(index, "__len__")
         samples = len(index) if sized else 1
         self._samples = samples if sized else MISSING
-        left, close = self._budget.left(), None
+        left, self._open = self._budget.left(), fetcher
         if self._look.fits(samples, left):
             self._look.rows.clear()
-            close = self._look.open(fetcher, samples, entered)
-        self._collate, fetcher.collate_fn = fetcher.collate_fn, self._timed_collate
+            self._look.open(fetcher, samples, entered)
+        self._collate = fetcher.collate_fn
+        fetcher.collate_fn = self._timed_collate
         self._detailed = left >= self._detail_ns or not self._batches
         before = (time.process_time_ns(), self._counters.read()) if self._detailed else None
         cpu, began = _cpu(), _now()
@@ -99,9 +124,7 @@ class FetchProbe:
             self.fetched_ns = ended = _now()
             taken = ended - began
             cpu = (_cpu() if self._cpu_ns is None else self._cpu_ns) - cpu
-            fetcher.collate_fn, self._collate = self._collate, None
-            if close is not None:
-                close()
+            self._put_back()
             counted = _UNCOUNTED if before is None else self._since(*before)
             self._batches += 1
             self._budget.measured_ns += taken

@@ -52,6 +52,8 @@ class IteratorProbe:
     _poll_ready: dict[int, int] = field(default_factory=dict)
     _bytes_read: dict[int, tuple[int, int]] = field(default_factory=dict)
     _last: int = -1
+    _pins: bool = False
+    """Whether a thread stands between arrival and delivery."""
 
     def attach(self, iterator: Any) -> None:
         """Put the probes on an iterator over worker processes."""
@@ -105,7 +107,13 @@ class IteratorProbe:
         self.attributes.set(queue, "get", timed_get)
 
     def _attach_pinning(self, queue: Any) -> None:
-        known, kind = weakref.ref(queue), type(queue)
+        known, kind, self._pins = weakref.ref(queue), type(queue), True
+
+        def seen_get(*args: Any, **kwargs: Any) -> Any:
+            answer = kind.get(known(), *args, **kwargs)
+            if isinstance(answer[0], int):
+                self._last = answer[0]
+            return answer
 
         def timed_put(answer: Any, *args: Any, **kwargs: Any) -> Any:
             if isinstance(answer[0], int):
@@ -115,6 +123,7 @@ class IteratorProbe:
                     found.pin_ns = time.monotonic_ns() - found.received_ns
             return kind.put(known(), answer, *args, **kwargs)
 
+        self.attributes.set(queue, "get", seen_get)
         self.attributes.set(queue, "put", timed_put)
 
     def attach_single(self, iterator: Any, fetch: FetchProbe) -> None:
@@ -159,7 +168,8 @@ class IteratorProbe:
         found, thread = self._of(batch), threading.get_ident()
         read, size = self._bytes_read.get(thread, (None, None))
         ready = self._poll_ready.get(thread)
-        self._last = batch
+        if not self._pins:
+            self._last = batch
         found.received_ns, found.received_bytes, found.ready_ns = now, size, ready
         if read is not None:
             found.unpickle_ns = now - read

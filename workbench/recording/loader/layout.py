@@ -3,6 +3,7 @@
 import mmap
 import os
 import struct
+import threading
 from enum import IntEnum
 from pathlib import Path
 from typing import Any
@@ -93,25 +94,32 @@ class SideFile:
         self._path = path
         self._room: mmap.mmap | None = None
         self._used = 0
+        self._lock = threading.Lock()
+        """A worker's own thread and the one that sends its batches both write."""
         self._grow()
 
     def write(self, records: bytes) -> None:
         """Append whole records."""
-        end = self._used + len(records)
-        if self._room is not None and end > len(self._room):
-            self._grow(end)
-        if self._room is not None:
-            self._room[self._used : end] = records
-            self._used = end
+        with self._lock:
+            end = self._used + len(records)
+            if self._room is not None and end > len(self._room):
+                self._grow(end)
+            if self._room is not None:
+                self._room[self._used : end] = records
+                self._used = end
 
     def close(self) -> None:
         """Write nothing more."""
+        with self._lock:
+            self._close()
+
+    def _close(self) -> None:
         room, self._room = self._room, None
         if room is not None:
             room.close()
 
     def _grow(self, least: int = 0) -> None:
-        self.close()
+        self._close()
         try:
             file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
         except OSError:

@@ -1,5 +1,6 @@
 """The probes of one run: put on loaders as they start, taken off when the run has measured."""
 
+import os
 import shutil
 import tempfile
 import time
@@ -11,6 +12,7 @@ from typing import Any
 
 from workbench.recording.loader.attributes import Attributes
 from workbench.recording.loader.context import ProbedContext
+from workbench.recording.loader.counters import Counters
 from workbench.recording.loader.fetch import FetchProbe
 from workbench.recording.loader.iterating import Delivery, IteratorProbe, kind_of
 from workbench.recording.loader.reads import call_cost_ns
@@ -18,6 +20,7 @@ from workbench.recording.loader.switch import Switch
 
 BATCHES_MOST = 20_000
 """Batches that are recorded; then the probes rest (about 10 MB of records)."""
+_TRIES = 3
 CONTEXT = "_DataLoader__multiprocessing_context"
 """Where torch's loaders keep how their workers start."""
 
@@ -59,9 +62,14 @@ class LoaderProbe:
 
     Args:
         on_start: Called when worker processes were started.
+        contexts: Is given what they were started by.
     """
 
-    def __init__(self, on_start: Callable[[], None] = _nothing) -> None:
+    def __init__(
+        self,
+        on_start: Callable[[], None] = _nothing,
+        contexts: list[ProbedContext] | None = None,
+    ) -> None:
         self._on_start = on_start
         self.notes: list[str] = []
         self.epochs: list[Epoch] = []
@@ -71,14 +79,17 @@ class LoaderProbe:
         """Records of streams that load in this process."""
         self.unseen: list[Delivery] = []
         """Batches of loaders whose inside is not known: only the waits for them."""
-        self.contexts: list[ProbedContext] = []
+        self.contexts = [] if contexts is None else contexts
         self.folder: Path | None = None
         self._switch: Switch | None = None
         self._attributes = Attributes()
         self._starting = Attributes()
         self._loaders: list[weakref.ref[Any] | int] = []
         self._known: dict[int, tuple[weakref.ref[Any], IteratorProbe]] = {}
-        self._fetches: list[FetchProbe] = []
+        self._fetches: weakref.WeakSet[FetchProbe] = weakref.WeakSet()
+        self._counters: Counters | None = None
+        """Of the loop's thread, once it loads by itself: they hold files open."""
+        self._process = os.getpid()
         self._blind: int | None = None
         self._ending = False
         self._call_ns = 1
@@ -87,8 +98,16 @@ class LoaderProbe:
 
     def start(self) -> None:
         """Get ready; loaders that start from now on are recorded."""
-        self.folder = Path(tempfile.mkdtemp(prefix="workbench-loader-"))
-        self._switch = Switch(self.folder / "switch", make=True)
+        try:
+            self.folder = Path(tempfile.mkdtemp(prefix="workbench-loader-"))
+            self._switch = Switch(self.folder / "switch", make=True)
+        except OSError as error:  # the run itself does without
+            self.stop()
+            self.notes.append(
+                f"what the loader did was not recorded ({error.strerror}): free some space, or set "
+                "TMPDIR to a folder on another disk"
+            )
+            return
         self._call_ns = call_cost_ns()
 
     @property
@@ -113,6 +132,8 @@ class LoaderProbe:
             iterator = make()
         except BaseException:
             self._starting.restore()
+            if context is not None:  # nobody else may have its number
+                self.streams.append(self._stream())
             raise
         took = time.monotonic_ns() - began
         detail = self._attach(iterator, probe, context, alive=alive)
@@ -166,27 +187,37 @@ class LoaderProbe:
         """Take all probes off; what was recorded stays until :meth:`stop`. May be repeated."""
         switch, self._switch = self._switch, None
         if switch is not None:
-            switch.turn_off()
+            if os.getpid() == self._process:  # in a forked child it is its parent's
+                switch.turn_off()
             switch.close()
         self._starting.restore()
         self._attributes.restore()
         for fetch in self._fetches:
             fetch.close()
         self._fetches.clear()
+        if self._counters is not None:
+            self._counters.close()
 
     def stop(self) -> None:
         """Rest, and delete the side files."""
         self.rest()
         folder, self.folder = self.folder, None
-        if folder is not None:
+        if folder is None or os.getpid() != self._process:
+            return
+        for _ in range(_TRIES):  # a worker that starts just now may put its file there meanwhile
             shutil.rmtree(folder, ignore_errors=True)
+            if not folder.exists():
+                break
 
     def _enter(self, loader: Any) -> ProbedContext:
         """Let the loader's workers start through us, until they have started."""
         import torch.multiprocessing
 
-        real = loader.multiprocessing_context or torch.multiprocessing
-        context = ProbedContext(real, str(self.folder), len(self.streams), self._call_ns)
+        for earlier in self.contexts:
+            earlier.forget_ended()
+        given = loader.multiprocessing_context
+        real = torch.multiprocessing if given is None else given
+        context = ProbedContext(given, real, str(self.folder), len(self.streams), self._call_ns)
         self._starting.set(loader, CONTEXT, context)
         self.contexts.append(context)
         return context
@@ -203,9 +234,27 @@ class LoaderProbe:
         if probe is not None:
             probe.resetting = False
             return "all"
-        probe = IteratorProbe(stream=len(self.streams), attributes=self._attributes)
+        probe = self._stream()
         self.streams.append(probe)
         attach = kind_of(iterator)
+        try:
+            return self._look_into(iterator, attach, probe, context, alive=alive)
+        except (AttributeError, TypeError):  # made like torch's, but not inside
+            self._blind = probe.stream
+            return "waits" if context is None else "worker processes"
+
+    def _stream(self) -> IteratorProbe:
+        return IteratorProbe(stream=len(self.streams), attributes=self._attributes)
+
+    def _look_into(
+        self,
+        iterator: Any,
+        attach: Callable[..., Any] | None,
+        probe: IteratorProbe,
+        context: ProbedContext | None,
+        *,
+        alive: bool,
+    ) -> str:
         if attach is IteratorProbe.attach:
             probe.attach(iterator)
             self._known[id(iterator)] = weakref.ref(iterator), probe
@@ -220,8 +269,9 @@ class LoaderProbe:
             return "training process"
         if attach is IteratorProbe.attach_single:
             records = self.inline[probe.stream] = []
-            fetch = FetchProbe(records.append, self._call_ns)
-            self._fetches.append(fetch)
+            self._counters = self._counters or Counters()
+            fetch = FetchProbe(records.append, self._call_ns, self._counters)
+            self._fetches.add(fetch)
             probe.attach_single(iterator, fetch)
             return "all"
         self._blind = probe.stream
@@ -252,4 +302,5 @@ def torch_loader(loader: Any) -> Any:
     parts = getattr(loader, "__dict__", {})
     chained = parts.get("pipeline")  # of WebDataset
     values = [*parts.values(), *(chained if isinstance(chained, list | tuple) else ())]
-    return next((value for value in values if isinstance(value, DataLoader)), None)
+    # By type alone: what only stands for something else is not asked what it is.
+    return next((value for value in values if issubclass(type(value), DataLoader)), None)

@@ -5,7 +5,12 @@ import time
 from pathlib import Path
 from typing import Any
 
+from workbench.recording.loader.counters import run_delay_ns
+from workbench.recording.loader.layout import MISSING
+
 PROC = Path("/proc")
+_OVER = frozenset("ZXx")
+"""States of a process that has ended and was not waited for: its memory and files are gone."""
 
 
 def process_row(pid: int, proc: Path = PROC, *, delays: bool = False) -> dict[str, Any] | None:
@@ -21,6 +26,8 @@ def process_row(pid: int, proc: Path = PROC, *, delays: bool = False) -> dict[st
         return None
     # The command's name may hold spaces and brackets; the fields come after its last bracket.
     fields = text.rpartition(")")[2].split()
+    if fields[0] in _OVER:
+        return None
     tick = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
     row: dict[str, Any] = {
         "pid": pid,
@@ -34,8 +41,8 @@ def process_row(pid: int, proc: Path = PROC, *, delays: bool = False) -> dict[st
     }
     row.update(_io(proc / str(pid) / "io"))
     row.update(_switches(proc / str(pid) / "status"))
-    delay = (_text(proc / str(pid) / "schedstat") or "").split()
-    row["run_delay_ns"] = int(delay[1]) if len(delay) > 1 else None
+    delay = run_delay_ns((_text(proc / str(pid) / "schedstat") or "").split())
+    row["run_delay_ns"] = None if delay == MISSING else delay
     return row
 
 

@@ -1,13 +1,16 @@
 """Everything about a run's input: put on, taken off, and written beside its trace."""
 
+import weakref
 from collections.abc import Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from workbench.recording.loader import merge
 from workbench.recording.loader.clock import measured_offset, system_offset
+from workbench.recording.loader.context import ProbedContext
 from workbench.recording.loader.overhead import overhead
 from workbench.recording.loader.probe import LoaderProbe
 from workbench.recording.loader.processes import accounts_delays
@@ -31,8 +34,11 @@ class LoaderRecorder:
     """
 
     def __init__(self, *, on: bool = True) -> None:
-        self._sampler = SystemSampler(self._processes)
-        self.probe = LoaderProbe(self._sampler.wake)
+        contexts: list[ProbedContext] = []
+        self._sampler = SystemSampler(partial(_running, contexts))
+        self.probe = LoaderProbe(self._sampler.wake, contexts)
+        # A capture that is never left, and the end of the interpreter.
+        weakref.finalize(self, _end, self._sampler, self.probe)
         self._on = on
         self.batches: list[merge.Row] = []
         """One row a batch, on CLOCK_MONOTONIC; there once it has finished."""
@@ -43,8 +49,12 @@ class LoaderRecorder:
     def start(self) -> None:
         """Begin to record loaders that start from now on."""
         if self._on:
-            self.probe.start()
-            self._sampler.start()
+            try:
+                self.probe.start()
+                self._sampler.start()
+            except BaseException:
+                _end(self._sampler, self.probe)
+                raise
 
     def finish(self) -> None:
         """Take everything off and keep what was recorded; doing it twice is fine."""
@@ -52,8 +62,10 @@ class LoaderRecorder:
             return
         self._finished = True
         try:
-            self.probe.rest()
-            self._sampler.stop()
+            try:
+                self.probe.rest()
+            finally:
+                self._sampler.stop()
             self.batches = merge.batches(self.probe)
             self.workers = merge.workers(self.probe)
         finally:
@@ -106,15 +118,6 @@ class LoaderRecorder:
         """Worker processes of loaders that were started while it recorded, dead ones as well."""
         return [process for context in self.probe.contexts for process in context.processes]
 
-    def _processes(self) -> list[tuple[int, int, int]]:
-        """Stream, number and process of the workers that run."""
-        return [
-            (context.stream, number, process.pid)
-            for context in list(self.probe.contexts)
-            for number, process in enumerate(list(context.processes))
-            if process.pid is not None
-        ]
-
     def _facts(self) -> dict[str, Any]:
         """What does not change during a run."""
         from workbench.machine import cpu_limits
@@ -138,3 +141,19 @@ class LoaderRecorder:
                 for device, read in sorted(found.items(), key=lambda pair: -pair[1])
             ],
         }
+
+
+def _running(contexts: Sequence[ProbedContext]) -> list[tuple[int, int, int]]:
+    """Stream, number and process of the workers that run."""
+    return [
+        (context.stream, number, pid)
+        for context in list(contexts)
+        for number, pid in context.running()
+    ]
+
+
+def _end(sampler: SystemSampler, probe: LoaderProbe) -> None:
+    try:
+        probe.stop()
+    finally:
+        sampler.stop()

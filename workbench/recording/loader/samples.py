@@ -5,6 +5,8 @@ The fetcher gets a stand-in for its data set while it fetches such a batch, and 
 
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
+from operator import getitem
 from typing import Any, Self
 
 from workbench.recording.loader.budget import Budget
@@ -35,6 +37,7 @@ class CloseLook:
         self._cost_ns = FIRST_GUESS_NS
         self._batches = 0
         self._succeeded = False
+        self._undo: Callable[[], None] | None = None
         self._position = self._chosen = self._began_ns = 0
 
     def fits(self, samples: int, left_ns: int) -> bool:
@@ -48,8 +51,8 @@ class CloseLook:
             return True
         return self._batches < (1 if self._succeeded else TRIES)
 
-    def open(self, fetcher: Any, samples: int, began_ns: int) -> Callable[[], None]:
-        """Give the fetcher a stand-in for this batch; returns what gives it its own back."""
+    def open(self, fetcher: Any, samples: int, began_ns: int) -> None:
+        """Give the fetcher a stand-in for this batch, until :meth:`close`."""
         self._chosen = self._batches % max(samples, 1)
         self._batches += 1
         self._position, self._began_ns = 0, began_ns
@@ -58,13 +61,20 @@ class CloseLook:
         name = "dataset_iter" if hasattr(fetcher, "dataset_iter") else "dataset"
         real = getattr(fetcher, name)
         stand_in = _stand_in(fetcher, real, name, self)
-        setattr(fetcher, name, stand_in)
 
         def undo() -> None:
             if getattr(fetcher, name) is stand_in:
                 setattr(fetcher, name, real)
 
-        return undo
+        self._undo = undo
+        setattr(fetcher, name, stand_in)
+
+    def close(self) -> None:
+        """Give the fetcher its own back; listen no more, also where an interrupt came between."""
+        self._reads.abandon()
+        undo, self._undo = self._undo, None
+        if undo is not None:
+            undo()
 
     def look(self, call: Callable[[Any], Any], argument: Any, samples: int = 1) -> Any:
         """The call's own result; how it spent its time becomes a row, where that is affordable."""
@@ -77,30 +87,22 @@ class CloseLook:
         before = self._counters.read()
         left = self._budget.left(entered - self._began_ns)
         self._reads.begin(left // self._call_ns)
-        cpu, began = time.thread_time_ns(), time.monotonic_ns()
+        cpu, began, ended = time.thread_time_ns(), time.monotonic_ns(), False
         try:
             return call(argument)
+        except StopIteration:  # the end of a stream is no sample
+            ended = True
+            raise
         finally:
             dur, cpu = time.monotonic_ns() - began, time.thread_time_ns() - cpu
             read_ns, read_cpu_ns = self._reads.end()
             counted = self._counters.read().since(before)
-            self.rows.append(
-                (
-                    position,
-                    samples,
-                    began,
-                    dur,
-                    cpu,
-                    counted.run_delay_ns,
-                    read_ns,
-                    read_cpu_ns,
-                    counted.read_bytes,
-                    counted.storage_bytes,
-                    counted.major_faults,
-                    self._reads.file_system,
-                    self._reads.calls,
-                )
+            row = (
+                *(position, samples, began, dur, cpu, counted.run_delay_ns, read_ns, read_cpu_ns),
+                *(counted.read_bytes, counted.storage_bytes, counted.major_faults),
+                *(self._reads.file_system, self._reads.calls),
             )
+            self.rows += () if ended else (row,)
             own = time.monotonic_ns() - entered - dur + self._reads.calls * self._call_ns
             self._cost_ns = self._budget.spend(own, self._cost_ns)
             if read_ns == MISSING:
@@ -116,9 +118,11 @@ class _Samples:
     def __init__(self, dataset: Any, look: CloseLook) -> None:
         self._dataset = dataset
         self._look = look
+        # As the fetcher does it: the data set's own ways with attributes are not asked.
+        self._get = partial(getitem, dataset)
 
     def __getitem__(self, index: Any) -> Any:
-        return self._look.look(self._dataset.__getitem__, index)
+        return self._look.look(self._get, index)
 
     def __len__(self) -> int:
         return len(self._dataset)

@@ -4,6 +4,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import Any
 
 from workbench.recording.loader.processes import accounts_delays, host_row, process_row
@@ -55,6 +56,14 @@ class SystemSampler:
     def sample(self) -> None:
         """One row for each process and one for the host."""
         cpu, now = time.thread_time_ns(), time.monotonic_ns()
+        rows: list[dict[str, Any]] = []
+        with suppress(ValueError, IndexError, AttributeError):  # a kernel that tells it otherwise
+            rows = self._rows(now)
+        with self._lock:
+            self.rows += rows
+        self.cost_ns += time.thread_time_ns() - cpu
+
+    def _rows(self, now: int) -> list[dict[str, Any]]:
         rows = [host_row() | {"process": "host", "at_ns": now}]
         if (own := process_row(os.getpid(), delays=self._delays)) is not None:
             rows.append(own | {"process": "training", "at_ns": now})
@@ -63,9 +72,7 @@ class SystemSampler:
             if row is not None:
                 about = {"process": "worker", "stream": stream, "worker": number, "at_ns": now}
                 rows.append(row | about)
-        with self._lock:
-            self.rows += rows
-        self.cost_ns += time.thread_time_ns() - cpu
+        return rows
 
     def _run(self) -> None:
         pause = EVERY_S

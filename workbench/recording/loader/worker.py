@@ -85,11 +85,11 @@ class WorkerProbe:
                 self._fetchers.append(weakref.ref(fetcher))
             return fetcher
 
+        self._send.install(batches)  # first, because only this fails on queues of another kind
         _DatasetKind.create_fetcher = staticmethod(create_fetcher)  # type: ignore[method-assign]
         self._queues = indices, batches
         indices.get = self._get
         batches.put = self._put
-        self._send.install(batches)
 
     def _get(self, *args: Any, **kwargs: Any) -> Any:
         """Wait for an index."""
