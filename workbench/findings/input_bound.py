@@ -6,8 +6,10 @@ but a faster loader.
 What to do: load in worker processes, make decoding and transforms cheaper, or cache; where a
 sample costs only microseconds, fetch whole batches with one index call instead of adding workers.
 When it is wrong: on a device, waiting that the device's queue hides costs nothing, so only the
-exposed part counts; where neither the trace nor steps on batches at hand can show it, the verdict
-is "cannot tell". A loader that is free of cost is what bounds the gain, and no loader is.
+exposed part counts; a few steps that wait far longer than all others (the start of an epoch) are
+told apart, since they would make the mean; where neither the trace nor steps on batches at hand can
+show it, the verdict is "cannot tell". A loader that is free of cost is what bounds the gain, and no
+loader is.
 """
 
 from typing import Any
@@ -25,24 +27,29 @@ from workbench.findings.input_wait import (
     samples_per_step,
 )
 from workbench.findings.loader_advice import UNSEEN, advice, needed_rate
-from workbench.units import share_text, significant, time_text
+from workbench.findings.usual_steps import Few, usual
+from workbench.units import count_text, share_text, significant, time_text
 
 CODE = "WB101"
 
+ROUNDING = 0.005
+"""Sums of rounded times are no gain beyond the wait."""
 LEAST_BATCHES = 2
 """Where no steps are marked; a single wait may be the loader's start."""
 
 
 def input_bound(facts: Facts) -> Finding | None:
     """Fires when exposed waiting for data takes more than 5 % of a step."""
+    whole = facts
+    facts, few = usual(facts)
     if facts.voids("causes"):
         return _replayed(facts) or _cannot_tell(facts)
     wait = measured_wait(facts)
     if wait is None or wait.steps < LEAST_STEPS_WARNING:
         return _of_the_recording(facts)
     if wait.share <= NOTE_SHARE or costs_nothing(facts, wait):
-        return None
-    return _finding(facts, wait)
+        return None if few is None else _in_few_steps(whole, few, wait)
+    return _finding(facts, wait, few)
 
 
 def _replayed(facts: Facts) -> Finding | None:
@@ -60,20 +67,75 @@ def _replayed(facts: Facts) -> Finding | None:
     return None if wait.steps < LEAST_STEPS_WARNING else _finding(facts, wait)
 
 
-def _finding(facts: Facts, wait: Wait) -> Finding:
+def _in_few_steps(facts: Facts, few: Few, usually: Wait) -> Finding | None:
+    """A note where the usual step hardly waits, but a few are most of what the loop waits."""
+    wait = measured_wait(facts)
+    if wait is None or wait.device is not None or wait.share <= NOTE_SHARE:
+        return None
+    saving = min(few.steps * few.wait_ns / few.of, wait.per_step_ns)
+    rest = wait.step_ns - saving
+    return Finding(
+        code=CODE,
+        title=f"{count_text(few.steps)} of {count_text(few.of)} steps "
+        f"{'waits' if few.steps == 1 else 'wait'} {time_text(few.wait_ns)} for data"
+        f"{'' if few.steps == 1 else ' each'}, {share_text(saving / wait.step_ns)} of all time; "
+        f"the others wait for {share_text(usually.share)} of theirs.",
+        verdict="yes",
+        severity="info",
+        evidence={
+            "slow_steps": few.steps,
+            "steps": few.of,
+            "slow_step_wait_us": few.wait_ns / 1000,
+            "usual_wait_us_per_step": usually.per_step_ns / 1000,
+            "usual_step_us": usually.step_ns / 1000,
+            "source": wait.source,
+            "workers": facts.effective.get("workers"),
+        },
+        advice="Look at what is special about these steps, such as the start of an epoch "
+        "(DataLoader(persistent_workers=True)) or a cold cache: a faster loader changes the others "
+        "little.",
+        share_of_window=min(1.0, saving / wait.step_ns),
+        saving_ns_per_step_at_most=saving,
+        speedup_at_most=wait.step_ns / rest if rest > 0 else None,
+        rank=facts.rank,
+    )
+
+
+def _more_than_the_wait(facts: Facts, wait: Wait, saving: float) -> str:
+    """Why the bound is above the wait, where it is."""
+    if saving <= wait.per_step_ns * (1 + ROUNDING):
+        return ""
+    found = freed(facts)
+    if found is None:
+        return (
+            " The gain can be more than the wait: with the loader free the host runs further "
+            "ahead, and hides more of its own work."
+        )
+    if found.saving_ns <= wait.per_step_ns:
+        return " The gain is above the wait because steps on batches at hand scatter so much."
+    return (
+        f" The gain is above the wait: a step on batches at hand takes {time_text(found.replay_ns)}"
+        ", so the loader's workers slow the step itself down as well."
+    )
+
+
+def _finding(facts: Facts, wait: Wait, few: Few | None = None) -> Finding:
     saving = bound(facts, wait)
     rest = wait.step_ns - saving
     told, setting = advice(facts, wait)
     rate = needed_rate(facts)
     if rate is not None and rate > 1:
         told = f"The loader must become {significant(rate)} times as fast. {told}"
+    told += _more_than_the_wait(facts, wait, saving)
+    apart = "" if few is None else _apart(few)
     return Finding(
         code=CODE,
         title=f"Input-bound: {share_text(wait.share)} of each step is waiting for data "
         f"(on average {time_text(wait.per_step_ns)} of {time_text(wait.step_ns)}"
-        + (" under the profiler)." if wait.profiled else ")."),
+        + (" under the profiler" if wait.profiled else "")
+        + f"{apart}).",
         verdict="yes",
-        severity=wait.severity,
+        severity=wait.severity(saving),
         evidence={
             "wait_us_per_step": wait.per_step_ns / 1000,
             "step_us": wait.step_ns / 1000,
@@ -81,6 +143,7 @@ def _finding(facts: Facts, wait: Wait) -> Finding:
             "source": wait.source,
             "workers": facts.effective.get("workers"),
             "wait_us_per_sample": _per_sample_us(facts, wait),
+            **({} if few is None else {"slow_steps_left_out": few.steps}),
             **_ceilings(facts, freed(facts)),
         },
         advice=told,
@@ -91,6 +154,13 @@ def _finding(facts: Facts, wait: Wait) -> Finding:
         rank=facts.rank,
         device=wait.device,
     )
+
+
+def _apart(few: Few) -> str:
+    """What was left out of the averages."""
+    if few.steps == 1:
+        return f", without one step that waits {time_text(few.wait_ns)}"
+    return f", without {count_text(few.steps)} steps that wait {time_text(few.wait_ns)} each"
 
 
 def _ceilings(facts: Facts, found: Freed | None) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from workbench.findings.finding import Facts, Severity
+from workbench.findings.usual_steps import usual
 
 NOTE_SHARE = 0.05
 """The TensorBoard plugin's recommendation fires above it."""
@@ -45,10 +46,10 @@ class Wait:
         """Of the step."""
         return min(1.0, self.per_step_ns / self.step_ns) if self.step_ns > 0 else 0.0
 
-    @property
-    def severity(self) -> Severity:
-        """By the share; of few steps nothing is critical."""
-        return severity(self.share, self.steps)
+    def severity(self, saving_ns: float) -> Severity:
+        """By the share, and no higher than by what a free loader saves; of few steps never top."""
+        saved = saving_ns / self.step_ns if self.step_ns > 0 else 0.0
+        return severity(min(self.share, saved), self.steps)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,6 +76,13 @@ class Stalled:
     """Causes that could be told, by share; what is missing was not measured."""
     split: bool
     """Whether the wait itself was divided; otherwise these are shares of the fetch."""
+    usual_share: float
+    """Of a step the share of the wait, without the few steps that wait far longer."""
+
+    def severity(self, saving_ns: float) -> Severity:
+        """By the share, and no higher than what ending it saves or what the usual step waits."""
+        saved = saving_ns / self.wait.step_ns if self.wait.step_ns > 0 else 0.0
+        return severity(min(self.wait.share, saved, self.usual_share), self.wait.steps)
 
     def share(self, *names: str) -> float:
         """Of the wait, so much is due to these."""
@@ -115,11 +123,13 @@ def stalled(facts: Facts) -> Stalled | None:
     if costs_nothing(facts, wait):
         return None
     parts = _split(facts.stalls_ns)
+    usually = measured_wait(usual(facts)[0])
     return Stalled(
         wait=wait,
         bound_ns=bound(facts, wait),
         parts=_fetched(facts, wait) if parts is None else parts,
         split=parts is not None,
+        usual_share=wait.share if usually is None else usually.share,
     )
 
 

@@ -32,7 +32,7 @@ def noisy_machine(facts: Facts) -> Finding | None:
         return None
     severity: Severity = "warning" if spread is not None and spread > WARNING_SPREAD else "info"
     said = []
-    if loud:
+    if spread is not None and loud:
         said.append(f"identical steps differ by {spread_text(spread)} between two halves")
     if crowded:
         said.append(f"other processes use {share_text(others)} of the processors")

@@ -61,7 +61,7 @@ def _finding(facts: Facts, found: Stalled, names: tuple[str, ...], *, rows: bool
         title=f"Loading is {what}, not storage: {each}{time_text(per_batch)} a batch; it takes "
         f"{share_text(share)} of each step.",
         verdict="yes",
-        severity=found.wait.severity,
+        severity=found.severity(found.saving_ns(*names)),
         evidence={
             "sample_us": None if stages.sample_ns is None else stages.sample_ns / 1000,
             "batch_us": per_batch / 1000,

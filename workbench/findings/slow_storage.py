@@ -86,7 +86,7 @@ def _finding(facts: Facts, found: Stalled, cold: tuple[float, float, float] | No
         title=f"Storage-bound: reading{said}{at} takes {share_text(share)} of each step, with the "
         f"processor at work for {share_text(stages.cpu_share)} of the loading.",
         verdict="yes",
-        severity=found.wait.severity,
+        severity=found.severity(found.saving_ns("storage")),
         evidence={
             "read_share": stages.read_share,
             "cpu_share": stages.cpu_share,

@@ -52,7 +52,7 @@ def thread_oversubscription(facts: Facts) -> Finding | None:
         f"{'processor' if usable == 1 else 'processors'}: "
         f"{' and '.join(cost)}.",
         verdict="yes",
-        severity="info" if found is None else found.wait.severity,
+        severity="info" if found is None else found.severity(found.bound_ns),
         evidence={
             "workers": workers,
             "threads_per_worker": threads,

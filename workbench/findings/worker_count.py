@@ -90,7 +90,7 @@ def _too_few(facts: Facts, workers: int, usable: int) -> Finding | None:
         title=f"Too few workers: a step needs {needed} to make its batch in time and has {workers}"
         f"{lacking}; it waits for {share_text(found.wait.share)}.",
         verdict="yes",
-        severity=found.wait.severity,
+        severity=found.severity(saving),
         evidence={
             "workers": workers,
             "needed_workers": needed,

@@ -145,13 +145,15 @@ def step_sentence(run: Run) -> str:
     timings = None if run.record is None else run.record.timings
     if timings is not None and timings.step_ns[timings.warmup :]:
         steady = timings.step_ns[timings.warmup :]
-        return f"A step takes {time_text(statistics.median(steady))}, median of {len(steady)}."
+        median, mean = statistics.median(steady), statistics.fmean(steady)
+        apart = f" ({time_text(mean)} on average)" if abs(mean - median) >= APART * median else ""
+        return f"A step takes {time_text(median)}, median of {len(steady)}{apart}."
     found = [rank.steps for rank in run.ranks if rank.steps is not None]
     times = [steps.time_ns[steps.warmup :].tolist() for steps in found]
     medians = [statistics.median(each) for each in times if each]
     if not medians:
         return ""
-    said = f"Under the profiler a step takes {time_text(statistics.median(medians))}"
+    said = f"Under the profiler a step takes {time_text(statistics.median(medians))} (median)"
     if max(medians) - min(medians) >= APART * statistics.median(medians):
         said += f", from {time_text(min(medians))} to {time_text(max(medians))} by rank"
     return f"{said}."
