@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from workbench.findings.finding import Finding
-from workbench.findings.torch_calls import torch_calls
+from workbench.findings.torch_calls import in_torch_words, torch_calls
 from workbench.pages.findings import findings_text
 from workbench.run.facts import is_capture
 from workbench.store.record import RunRecord
@@ -72,3 +72,17 @@ def test_only_a_workload_tells_what_its_step_calls(
     )
     assert is_capture(record) is captured
     assert not is_capture(None)
+
+
+@pytest.mark.parametrize(
+    ("advice", "said"),
+    [
+        ("Try workers=2.", "Try DataLoader(num_workers=2)."),
+        ("Use at most workers=16: more", "Use at most DataLoader(num_workers=16): more"),
+        ("The loader's 2 workers cannot keep up.", "The loader's 2 workers cannot keep up."),
+        ("DataLoader(persistent_workers=True)", "DataLoader(persistent_workers=True)"),
+        ("DataLoader(num_workers=2)", "DataLoader(num_workers=2)"),
+    ],
+)
+def test_advice_in_the_words_of_torch(advice: str, said: str) -> None:
+    assert in_torch_words(advice) == said

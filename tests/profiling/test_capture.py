@@ -2,6 +2,7 @@
 
 import errno
 import gc
+import re
 import subprocess
 import sys
 import threading
@@ -19,6 +20,7 @@ from tests.recording.traces import names, steps
 from workbench.errors import ProfilerBusyError, RunError, SettingError
 from workbench.profiling import Capture
 from workbench.recording.window import Window
+from workbench.run.facts import is_capture
 
 
 def captured(batches: int, folder: str = "runs/mine", **options: Any) -> Capture:
@@ -348,3 +350,28 @@ def test_nothing_of_the_loop_is_held_afterwards() -> None:
     del loop, batch
     gc.collect()
     assert held() is None
+
+
+def test_what_a_captured_loop_is_told_are_torchs_own_calls(place: Path) -> None:
+    """Four samples of 5 ms are a batch of 20 ms, beside a step of a millisecond or so."""
+    loop, data = Trainer(), DataLoader(Slow(400, 0.005), batch_size=4)
+    with wb.capture("runs/slow") as cap:
+        for number, batch in enumerate(cap.watch(data)):
+            loop.train(batch)
+            cap.step()
+            if number == 29:
+                break
+    assert is_capture(record_of(cap))
+    found = next(each for each in cap.run.findings if each.code == "WB101")
+    assert found.call is not None
+    assert found.call.startswith("DataLoader(num_workers=")
+    assert found.call in found.advice
+    for text in (repr(cap.run), repr(cap.run.findings), html_of(cap.run)):
+        assert found.call in text
+        assert not re.search(r"\bworkers=\d|wb\.Settings", text), text
+
+
+def html_of(run: Any) -> str:
+    """As a notebook shows it."""
+    text: str = run._repr_mimebundle_()["text/html"]
+    return text

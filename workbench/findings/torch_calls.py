@@ -1,5 +1,6 @@
 """What a Settings change is in torch's own calls: for loops that Settings do not reach."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,6 +11,8 @@ _OF_LOADER = {
     "pin_memory": "pin_memory",
     "persistent_workers": "persistent_workers",
 }
+_SWITCH = re.compile(r"\b(workers)=(\d+)")
+"""The one name that is not torch's own: the others stand in advice as DataLoader takes them."""
 _ALONE = {
     "compile": "torch.compile(model)",
     "non_blocking": "tensor.to(device, non_blocking=True)",
@@ -33,3 +36,8 @@ def torch_calls(setting: Mapping[str, Any] | None) -> str | None:
             return None
         made.append(_ALONE[name])
     return " and ".join(made)
+
+
+def in_torch_words(text: str) -> str:
+    """A sentence of advice with torch's own calls where it names a switch that torch lacks."""
+    return _SWITCH.sub(lambda found: f"DataLoader({_OF_LOADER[found[1]]}={found[2]})", text)

@@ -29,7 +29,7 @@ class Findings(tuple[Finding, ...]):
 
 def findings_of(run: Run) -> Findings:
     """The findings of a Run; what several ranks show is one, the worst rank's."""
-    from workbench.findings.torch_calls import torch_calls
+    from workbench.findings.torch_calls import in_torch_words, torch_calls
     from workbench.run.facts import gather, is_capture
     from workbench.run.loader_facts import loader_facts
 
@@ -42,5 +42,8 @@ def findings_of(run: Run) -> Findings:
             run.job.rest(rank)
     merged = merge_ranks(found)
     if is_capture(run.record):
-        merged = tuple(replace(each, call=torch_calls(each.setting)) for each in merged)
+        merged = tuple(
+            replace(each, call=torch_calls(each.setting), advice=in_torch_words(each.advice))
+            for each in merged
+        )
     return Findings(sorted(merged, key=weight))
