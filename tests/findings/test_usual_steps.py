@@ -60,8 +60,7 @@ def test_equal_steps_have_none_that_stands_out() -> None:
 
 def test_the_grade_is_no_higher_than_what_a_free_loader_saves() -> None:
     """Steps of 100 ms wait 60; on batches at hand they take 92: 8 % can go, a note."""
-    replayed = {"replay_step_ns": (92 * MS,) * 6, "effective": {"workers": 2}}
-    finding = fired(measured(100, 60, **replayed))
+    finding = fired(measured(100, 60, replay_step_ns=(92 * MS,) * 6, effective={"workers": 2}))
     assert finding.saving_ns_per_step_at_most == 8 * MS
     assert finding.severity == "info"
 

@@ -6,8 +6,11 @@ import pytest
 
 import workbench as wb
 from tests.kineto import Kineto
+from tests.store.records import record
 from workbench.analysis.replay.scenario import without_cause
 from workbench.run.facts import gather
+from workbench.run.view_tables import tables_of
+from workbench.store.record import Timings
 
 US = 1_000
 
@@ -98,3 +101,29 @@ def test_a_trace_that_fails_its_checks_gives_no_number(tmp_path: Path) -> None:
     assert run.what_if is None
     assert "cannot tell" in run.summary.not_measured["what_if"]
     assert gather(run.ranks[0], run.record).bounds_ns is None
+
+
+def test_a_measured_ceiling_stands_before_the_replayed_one(run: wb.Run) -> None:
+    """Steps of record take 450 us, on batches at hand 80 each: 370 go; the replay says 400 of 500.
+
+    Under the profiler a step takes 100 us at least, which is more than what was measured.
+    """
+    timings = Timings(
+        step_ns=[450 * US] * 20,
+        input_ns=[370 * US] * 20,
+        warmup=0,
+        blocks=[10, 10],
+        profiled_step_ns=[],
+        replay_ns=[80 * US] * 6,
+    )
+    run.record = record(timings=timings)
+    table = next(each for each in tables_of(run) if each.caption.startswith("What a step"))
+    assert "under the profiler" in table.caption
+    first, second = table.rows[:2]
+    assert first[:3] == ("loader free, measured without the profiler", 80 * US, 370 * US)
+    assert second[0] == "loader free, replayed"
+
+
+def test_without_a_measured_ceiling_there_is_one_row_for_the_loader(run: wb.Run) -> None:
+    table = next(each for each in tables_of(run) if each.caption.startswith("What a step"))
+    assert [row[0] for row in table.rows if "loader" in str(row[0])] == ["loader free"]

@@ -128,7 +128,7 @@ def _handed_over(facts: Facts) -> Finding | None:
         title=f"Each step waits for a batch that is being {what} for {share_text(share)} of its "
         "time.",
         verdict="yes",
-        severity=severity(share, found.wait.steps),
+        severity=severity(min(share, found.usual_share), found.wait.steps),
         evidence={
             "share_of_wait": found.share(part),
             "steps": found.wait.steps,

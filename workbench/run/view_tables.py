@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from workbench.pages import detail_tables
@@ -23,7 +24,7 @@ def tables_of(run: Run) -> tuple[Table, ...]:
         tables.append(_devices(run))
     tables += [*_paths(run)]
     for frame, shown in (
-        (run.what_if, what_if_table),
+        (run.what_if, partial(what_if_table, measured=_free_loader(run))),
         (run.outliers, detail_tables.outliers_table),
         (run.phases, detail_tables.phases_table),
         (run.kernels, kernels_table),
@@ -36,6 +37,16 @@ def tables_of(run: Run) -> tuple[Table, ...]:
         if frame is not None and len(frame):
             tables.append(shown(frame))
     return tuple(tables)
+
+
+def _free_loader(run: Run) -> tuple[float, float] | None:
+    """What a step takes on batches at hand, and how much less that is than the usual step."""
+    from workbench.findings.input_wait import freed
+    from workbench.findings.usual_steps import usual
+    from workbench.run.facts import recorded
+
+    found = freed(usual(recorded(run.record))[0])
+    return None if found is None else (found.replay_ns, found.saving_ns)
 
 
 def _step_tables(run: Run) -> Iterator[Table]:
