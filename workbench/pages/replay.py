@@ -35,7 +35,8 @@ def what_if_table(
 
     Args:
         frame: The answers of the replay.
-        measured: What a step takes, and saves, with batches at hand instead of its loader. It was measured without the profiler, so it stands first and is named.
+        measured: What a step takes, and saves, with batches at hand instead of its loader. It was
+            measured without the profiler, so it stands first and is named.
         limit: Rows that are shown.
     """
     import pandas as pd
