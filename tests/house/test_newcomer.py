@@ -54,6 +54,8 @@ def test_make_demo_ends_with_a_report_and_what_it_found(tmp_path: Path):
     assert report_in(output, clone).stat().st_size > 0
     assert "WB101" in output
     assert "make lab" in output
+    # The shell that ran make does not find the command: it must be told how to.
+    assert ". .venv/bin/activate" in output
 
 
 def test_an_installed_wheel_works_in_an_empty_folder(tmp_path: Path):

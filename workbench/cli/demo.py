@@ -1,5 +1,8 @@
 """``workbench demo``: profile a real training loop twice and report on it."""
 
+import os
+import shutil
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -31,6 +34,8 @@ def demo(
     report = _write_report(before, after, folder)
     typer.echo(f"\nReport:           {report}")
     typer.echo("Open it:          in any browser; it needs no network")
+    if shutil.which("workbench") is None and sys.prefix != sys.base_prefix:
+        typer.echo(f"In this shell:    . {Path(os.path.relpath(sys.prefix)) / 'bin' / 'activate'}")
     typer.echo("In JupyterLab:    make lab, or: workbench lab")
     typer.echo(f'In your code:     import workbench as wb; wb.open("{before.folder}")')
 
