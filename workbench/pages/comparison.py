@@ -10,7 +10,7 @@ from workbench.pages.escape import escape, visible
 from workbench.pages.evidence import value_text
 from workbench.pages.table import Column, Table, table_html, table_text
 
-SAME = "Nothing else that was recorded differs between the two."
+SAME = "Besides times, nothing that was recorded differs between the two."
 UNNAMED = ("first", "second")
 WIDTH = 80
 """Columns of a terminal that the text keeps to."""

@@ -3,6 +3,8 @@
 import os
 import random
 import resource
+import socket
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -87,6 +89,29 @@ class Collated:
         batch = torch.stack(samples)
         wall, used = time.monotonic_ns() - wall, time.thread_time_ns() - used
         return batch, torch.tensor([wall, used])
+
+
+class Served(Dataset[Tensor]):
+    """Samples that come through a socket, each after so long; ``through`` names how it is read."""
+
+    def __init__(self, seconds: float, through: str) -> None:
+        self.seconds, self.through = seconds, through
+
+    def __len__(self) -> int:
+        return 8
+
+    def __getitem__(self, index: int) -> Tensor:
+        near, far = socket.socketpair()
+        late = threading.Timer(self.seconds, far.sendall, (b"x" * 100,))
+        late.start()
+        with near, far:
+            if self.through == "file":
+                with near.makefile("rb") as opened:
+                    data = opened.read(100)
+            else:
+                data = near.recv(100)
+            late.join()
+        return torch.tensor(len(data))
 
 
 class Chance(Dataset[Any]):

@@ -15,6 +15,7 @@ from tests.recording.loader.datasets import (
     Files,
     Letter,
     Letters,
+    Served,
     Stages,
     StreamedStages,
     only,
@@ -102,6 +103,16 @@ def test_a_sample_that_reads_nothing_has_read_for_no_time() -> None:
     assert {item["read_ns"] for item in items} == {0}
     # Asleep: hardly any CPU time, and no processor was waited for all that time either.
     assert all(item["cpu_ns"] < 0.2 * item["dur_ns"] for item in items)
+
+
+@pytest.mark.parametrize("through", ["recv", "file"])
+def test_waiting_for_a_socket_is_no_read_of_a_file(through: str) -> None:
+    """20 ms until the bytes come: no faster disk ends that, so none of it is a read."""
+    _, recorder = record(DataLoader(Served(0.02, through), 2))
+    items = [item for row in recorder.batches for item in row.get("items", ())]
+    assert items
+    assert {item["read_ns"] for item in items} == {0}
+    assert all(item["dur_ns"] >= 19_000_000 for item in items)
 
 
 def test_a_wait_for_a_processor_is_no_sleep(file: Path) -> None:
