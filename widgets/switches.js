@@ -4,9 +4,9 @@
  * What the form shows goes to the kernel as a custom message with a ticket; the kernel answers
  * through the `_state` trait. The page never sets a trait.
  *
- * @typedef {boolean | number | string | null} Value  null: as the user has it
- * @typedef {{name: string, label: string, help: string, kind: "choice" | "switch" | "number",
- *   choices: string[]}} Control
+ * @typedef {boolean | number | string | (number | string)[] | null} Value  null: as the user has it
+ * @typedef {"choice" | "switch" | "number" | "decimal" | "text" | "names" | "numbers"} Kind
+ * @typedef {{name: string, label: string, help: string, kind: Kind, choices: string[]}} Control
  * @typedef {{values: Record<string, Value>, effective: Record<string, string>, summary: string,
  *   error: string | null, ticket: string | null}} State
  * @typedef {HTMLInputElement | HTMLSelectElement} Field
@@ -29,11 +29,14 @@ function element(tag, text = "") {
 /** @param {Control} control @param {string | undefined} effective @returns {Field} */
 function makeField(control, effective) {
   const yours = effective === undefined ? YOURS : `${YOURS} (${effective})`;
-  if (control.kind === "number") {
+  if (control.kind !== "choice" && control.kind !== "switch") {
     const input = document.createElement("input");
-    input.type = "number";
-    input.min = "0";
-    input.step = "1";
+    const number = control.kind === "number" || control.kind === "decimal";
+    input.type = number ? "number" : "text";
+    if (number) {
+      input.min = "0";
+      input.step = control.kind === "number" ? "1" : "any";
+    }
     input.placeholder = yours;
     return input;
   }
@@ -46,15 +49,28 @@ function makeField(control, effective) {
 /** @param {Control} control @param {Field} field @returns {Value} */
 function read(control, field) {
   if (field.validity.badInput) return "not a number";
-  if (field.value === "") return null;
-  if (control.kind === "number") return Number(field.value);
-  return control.kind === "switch" ? field.value === "on" : field.value;
+  const text = field.value.trim();
+  if (text === "") return null;
+  if (control.kind === "number" || control.kind === "decimal") return Number(text);
+  if (control.kind === "switch") return text === "on";
+  if (control.kind === "choice") return text === "off" ? false : text;
+  if (control.kind === "text") return text;
+  const parts = text.split(",").map((part) => part.trim()).filter((part) => part !== "");
+  const whole = (/** @type {string} */ part) => (/^\d+$/.test(part) ? Number(part) : part);
+  return control.kind === "numbers" ? parts.map(whole) : parts;
+}
+
+/** What stands for true: among several ways of being on, the first. @param {Control} control */
+function onWord(control) {
+  return control.kind === "switch" ? "on" : control.choices.filter((name) => name !== "off")[0];
 }
 
 /** @param {Control} control @param {Field} field @param {Value | undefined} value */
 function write(control, field, value) {
   if (value === null || value === undefined) field.value = "";
-  else field.value = control.kind === "switch" ? (value ? "on" : "off") : String(value);
+  else if (Array.isArray(value)) field.value = value.join(", ");
+  else if (typeof value === "boolean") field.value = value ? onWord(control) : "off";
+  else field.value = String(value);
 }
 
 /** @param {Control} control @param {Field} field @returns {HTMLElement} */

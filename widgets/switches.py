@@ -54,7 +54,7 @@ class Switches(anywidget.AnyWidget):
         self._settings = Settings()
         self._error: str | None = None
         super().__init__(_controls=[control.to_json() for control in controls()])
-        self._show((settings or Settings()).changes(), ticket=None)
+        self._show((settings or Settings()).to_json(), ticket=None)
         self.on_msg(self._receive)
 
     @property
@@ -71,7 +71,7 @@ class Switches(anywidget.AnyWidget):
 
     @settings.setter
     def settings(self, settings: Settings) -> None:
-        self._show(settings.changes(), ticket=None)
+        self._show(settings.to_json(), ticket=None)
 
     def _receive(self, _widget: Any, content: Any, _buffers: Any) -> None:
         """Take what a page's form shows; may run on any thread of the kernel."""
@@ -126,4 +126,6 @@ class Switches(anywidget.AnyWidget):
 
 def _word(value: Any) -> str:
     """A value as the page's own controls name it."""
+    if isinstance(value, tuple | list):
+        return ", ".join(map(str, value))
     return {True: "on", False: "off"}[value] if isinstance(value, bool) else str(value)

@@ -29,12 +29,12 @@ def test_a_change_in_the_page_arrives_in_the_kernel(notebook: Notebook, form: Lo
     expect(form.get_by_label("Loader workers")).to_have_value("4")
 
     form.get_by_label("Precision").select_option("bf16")
-    form.get_by_label("torch.compile").select_option("on")
+    form.get_by_label("torch.compile").select_option("default")
     form.get_by_label("Batch size").fill("64")
     form.get_by_label("Batch size").press("Tab")
 
     expect(form.get_by_role("status")).to_have_text(
-        "Next run: precision=bf16, batch_size=64, workers=4, compile=True"
+        "Next run: precision=bf16, compile=default, batch_size=64, workers=4"
     )
     assert (
         notebook.ask(

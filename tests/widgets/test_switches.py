@@ -30,7 +30,10 @@ def test_a_control_offers_what_the_record_accepts():
     for precision in drawn["precision"].choices:
         assert Settings(precision=precision).precision == precision  # type: ignore[arg-type]
     assert drawn["workers"].kind == "number"
-    assert drawn["compile"].kind == "switch"
+    assert drawn["compile"].choices == ("off", "default", "reduce-overhead", "max-autotune")
+    assert drawn["clip_norm"].kind == "decimal"
+    assert drawn["checkpointing"].kind == "names"
+    assert drawn["cpu_affinity"].kind == "numbers"
 
 
 def test_untouched_switches_leave_everything_as_it_is():
@@ -101,7 +104,7 @@ def test_without_a_kernel_a_table_says_the_same():
     switches = Switches(Settings(workers=4, compile=True), effective={"batch_size": "<32>"})
     data, _ = switches._repr_mimebundle_()
 
-    assert data["text/plain"] == "Switches(workers=4, compile=True)"
+    assert data["text/plain"] == "Switches(compile=True, workers=4)"
     assert "<td>4</td>" in data["text/html"]
     assert "<td>on</td>" in data["text/html"]
     assert "&lt;32&gt;" in data["text/html"]

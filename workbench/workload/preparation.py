@@ -8,6 +8,7 @@ from types import TracebackType
 import torch
 from torch import nn
 
+from workbench.errors import SettingError
 from workbench.settings import Settings
 from workbench.units import bytes_text
 from workbench.workload.capability import check_copies, check_pinning, check_reach
@@ -125,6 +126,7 @@ class _Preparation(AbstractContextManager[Training]):
 
     def _build(self, work: Workload) -> Training:
         settings, notes = self._settings, list[str]()
+        _refuse_what_is_not_possible_yet(settings)
         check_reach(work, settings)
         device = model_device(work.model)
         if work.device is not None:
@@ -198,6 +200,24 @@ def _decisions(work: Workload, *, keep_training: bool) -> Iterator[str]:
         yield "the training of this run was kept: weights, optimizer and scheduler have moved on"
     else:
         yield "weights, optimizer, scheduler and random states were put back after the run"
+
+
+_NOT_YET = (
+    *("matmul_precision", "autocast_cache", "loss_scale", "compile_dynamic", "compile_fullgraph"),
+    *("cudnn_benchmark", "cuda_graphs", "attention", "checkpointing", "clip_norm", "optimizer"),
+    *("set_to_none", "drop_last", "batched_fetch", "in_order", "multiprocessing_context"),
+    *("threads", "interop_threads", "worker_threads", "cpu_affinity", "device"),
+)
+
+
+def _refuse_what_is_not_possible_yet(settings: Settings) -> None:
+    names = [name for name in _NOT_YET if getattr(settings, name) is not None]
+    if settings.precision in ("bf16_pure", "fp8"):
+        names.append(f"precision={settings.precision!r}")
+    if isinstance(settings.compile, str) and settings.compile != "default":
+        names.append(f"compile={settings.compile!r}")
+    if names:
+        raise SettingError(f"{', '.join(names)}: not possible yet; leave it out.")
 
 
 def _may_be_compiled(work: Workload) -> bool:

@@ -1,0 +1,24 @@
+"""What the switches change and what is recorded, as frozen records."""
+
+from workbench.settings.record import Record, check_records
+from workbench.settings.settings import (
+    Attention,
+    CompileMode,
+    MatmulPrecision,
+    OptimizerLoop,
+    Precision,
+    Settings,
+    StartMethod,
+)
+
+__all__ = [
+    "Attention",
+    "CompileMode",
+    "MatmulPrecision",
+    "OptimizerLoop",
+    "Precision",
+    "Record",
+    "Settings",
+    "StartMethod",
+    "check_records",
+]
