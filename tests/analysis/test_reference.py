@@ -15,11 +15,11 @@ import numpy as np
 import pytest
 
 from workbench.analysis.communication_names import is_communication
-from workbench.analysis.device_time import DeviceTime, device_time
+from workbench.analysis.device_time import DeviceTime, device_time, work_classes
 from workbench.analysis.devices import device_indices
 from workbench.analysis.host import host_breakdown
 from workbench.analysis.input_wait import input_wait
-from workbench.analysis.intervals import total, union
+from workbench.analysis.intervals import Spans, gaps, total
 from workbench.analysis.launches import join_launches
 from workbench.analysis.ranges import Range
 from workbench.analysis.steps import STEP_NAME, find_steps
@@ -64,8 +64,8 @@ def ns(microseconds: float) -> int:
 KNOWN = {"kernel", "concurrent_kernel", "gpu_memcpy", "memcpy", "gpu_memset", "memset"}
 
 
-def recorded(trace: Trace) -> DeviceTime | None:
-    """The recording of all devices as one, of the work that the reference knows."""
+def recorded(trace: Trace) -> tuple[DeviceTime, Spans] | None:
+    """The recording of all devices as one, of the work that the reference knows, and its gaps."""
     events = trace.events
     known = [code for code, name in enumerate(trace.categories) if name.lower() in KNOWN]
     strange = np.isin(events.kind, DEVICE_WORK) & ~np.isin(events.category, known)
@@ -75,16 +75,24 @@ def recorded(trace: Trace) -> DeviceTime | None:
     for name in (trace.names[code] for code in kernels):
         assert is_communication(name) == bool(re.search("nccl|rccl", name, re.IGNORECASE)), name
     held = recording(trace, None)
-    return None if held is None else device_time(trace, None, held)
+    if held is None:
+        return None
+    return device_time(trace, None, held), quiet(trace, None, held)
+
+
+def quiet(trace: Trace, device: int | None, span: Range) -> Spans:
+    """The stretches in which no stream works."""
+    return gaps(work_classes(trace, device).all, span.start, span.end)
 
 
 def test_the_recording_agrees_with_the_reference(case: Case) -> None:
-    time = recorded(case.trace)
+    found = recorded(case.trace)
     expected = case.numbers.get("gpu")
     if expected is None:
-        assert time is None
+        assert found is None
         return
-    assert time is not None
+    assert found is not None
+    time, idle = found
     assert {
         "window_us": time.range.length,
         "busy_us": time.busy,
@@ -95,7 +103,7 @@ def test_the_recording_agrees_with_the_reference(case: Case) -> None:
         "exposed_comm_us": time.exposed_communication,
         "exposed_mem_us": time.exposed_memory,
     } == {key: ns(expected[key]) for key in expected if key in _COMPARED}
-    lengths = time.gaps.end - time.gaps.start
+    lengths = idle.end - idle.start
     assert len(lengths) == expected["gaps_total"]
     assert (lengths > 10_000).sum() == expected["gaps_gt_10us"]
     assert sorted(lengths.tolist(), reverse=True)[:10] == [
@@ -155,7 +163,7 @@ def test_nothing_is_negative_and_everything_sums(case: Case) -> None:
         held = window(trace, device, steps, launches)
         for span in (held, recording(trace, device)):
             if span is not None:
-                _check_sums(device_time(trace, device, span))
+                _check_sums(device_time(trace, device, span), quiet(trace, device, span))
         share = foreign_share(trace, device, held, steps, launches)
         assert share is None or 0 <= share <= 1
     host = window(trace, None, steps, launches)
@@ -168,11 +176,11 @@ def test_nothing_is_negative_and_everything_sums(case: Case) -> None:
         assert violation.share is None or 0 <= violation.share <= 1
 
 
-def _check_sums(time: DeviceTime) -> None:
+def _check_sums(time: DeviceTime, idle: Spans) -> None:
     parts = (time.compute, time.exposed_communication, time.exposed_memory, time.idle)
     assert min(parts) >= 0
     assert sum(parts) == time.range.length
-    assert total(union(time.gaps.start, time.gaps.end)) == time.idle
+    assert total(idle) == time.idle
     assert time.busy <= time.range.length
 
 

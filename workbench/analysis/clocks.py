@@ -24,7 +24,7 @@ CONTRADICTION_NS = 1_000_000
 """What is left of it by the largest shift that puts no work before its launch (own choice: as much
 as a clock may be off at all)."""
 
-Rows = NDArray[np.int64]
+Rows = NDArray[np.int32]
 
 _WAITS_FOR_ALL = re.compile(r"(cuda|hip|musa)DeviceSynchronize(_v\d+)?")
 _TO_PAGEABLE = re.compile(r"DtoH.*-> *Pageable", re.IGNORECASE)

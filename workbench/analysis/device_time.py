@@ -10,7 +10,7 @@ import numpy as np
 
 from workbench.analysis.communication_names import is_communication
 from workbench.analysis.devices import work_rows
-from workbench.analysis.intervals import Spans, clip, gaps, joined, subtract, total, union
+from workbench.analysis.intervals import Spans, clip, joined, subtract, total, union
 from workbench.analysis.ranges import Range
 from workbench.trace.table import Kind, Trace
 
@@ -29,8 +29,6 @@ class DeviceTime:
     exposed_memory: int
     """Copies and sets while neither compute nor communication runs."""
     idle: int
-    gaps: Spans
-    """Maximal stretches in which no stream of the device works."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -78,5 +76,4 @@ def device_time(trace: Trace, device: int | None, range: Range) -> DeviceTime:  
         exposed_communication=exposed_communication,
         exposed_memory=total(subtract(memory, joined(compute, communication))),
         idle=range.length - total(busy),
-        gaps=gaps(work.all, lo, hi),
     )

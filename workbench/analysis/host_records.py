@@ -103,7 +103,7 @@ def _own_codes(trace: Trace, launches: Launches, rows: NDArray[np.intp]) -> Code
     return code
 
 
-def _blocking_copies(trace: Trace, launches: Launches) -> NDArray[np.int64]:
+def _blocking_copies(trace: Trace, launches: Launches) -> NDArray[np.int32]:
     """Rows of the calls whose copy touches pageable memory: they return when it is done."""
     events = trace.events
     pageable = trace.name_codes(lambda name: causes.PAGEABLE_PATTERN in name.lower())

@@ -20,6 +20,7 @@ from workbench.analysis.threads import Timeline
 from workbench.trace.table import Kind, Trace
 
 Codes = NDArray[np.uint8]
+StepNumbers = NDArray[np.int16] | NDArray[np.int32]
 Wanted = Callable[[Rows, NDArray[np.intp]], NDArray[np.bool_]]
 """For positions, and the number of the question that each one belongs to: is it wanted?"""
 
@@ -147,7 +148,7 @@ class IdlePieces:
     """Row of the innermost operator or user range that the deciding thread was in, or -1."""
     source: Rows
     """Row of the innermost Python stack record, which tells the source line, or -1."""
-    step: NDArray[np.int32]
+    step: StepNumbers
     """Number of the step that launched the next work, or -1."""
     first_use: NDArray[np.bool_]
     """Allocation or kernel loading in the first complete step: no part of the steady state."""
@@ -358,13 +359,14 @@ def _places(parts: Parts, evidence: Evidence | None) -> tuple[Rows, Rows]:
     return operator, np.where(source >= 0, _at(nesting.row, source), -1)
 
 
-def _steps_of(trace: Trace, launch: Rows, steps: Steps | None) -> NDArray[np.int32]:
-    """Number of the step in which each call began, or -1."""
+def _steps_of(trace: Trace, launch: Rows, steps: Steps | None) -> StepNumbers:
+    """Number of the step in which each call began, or -1; as short as the numbers allow."""
     if steps is None or not len(steps) or not len(trace.events):
         return np.full(len(launch), -1, np.int32)
     index = steps.step_of(trace.events.ts[np.maximum(launch, 0)])
-    numbers = np.array(steps.numbers, np.int32)
-    return np.where((launch >= 0) & (index >= 0), numbers[np.maximum(index, 0)], np.int32(-1))
+    kind = np.int16 if max(steps.numbers) <= np.iinfo(np.int16).max else np.int32
+    numbers = np.array(steps.numbers, kind)
+    return np.where((launch >= 0) & (index >= 0), numbers[np.maximum(index, 0)], kind(-1))
 
 
 def _at(values: NDArray[Any], index: Rows) -> NDArray[Any]:

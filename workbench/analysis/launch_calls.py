@@ -70,7 +70,7 @@ def launch_calls_of(
     start = events.ts[call]
     graph = np.isin(events.name[call], trace.name_codes(lambda n: bool(_GRAPH.search(n))))
     found = LaunchCalls(
-        row=call,
+        row=call.astype(np.int64),
         start=start,
         end=events.end[call],
         begun=events.ts[rows[first]] + launches.clock_offset.get(device, 0),

@@ -20,13 +20,15 @@ LARGEST_OFFSET_NS = 1_000_000
 FLOW_CATEGORIES = frozenset({"ac2g", "async_gpu", "async_cpu_to_gpu", "cpu_to_cuda"})
 
 Rows = NDArray[np.int64]
+FewRows = NDArray[np.int32]
+"""Half the memory, for columns as long as the trace."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Launches:
     """The join of device work to the host, and the clock of each device."""
 
-    launch: Rows
+    launch: FewRows
     """Per event row: the row of its launching call, or -1; filled for device work only."""
     clock_offset: Mapping[int, int]
     """Per device: nanoseconds to add to its times to have them on the host's clock."""
@@ -36,7 +38,7 @@ class Launches:
 
 def join_launches(trace: Trace) -> Launches:
     """Find the launching call of every kernel, copy and set, and each device's clock offset."""
-    launch = np.full(len(trace.events), -1, np.int64)
+    launch = np.full(len(trace.events), -1, np.int32)
     work = trace.events.rows(*DEVICE_WORK)
     launch[work] = _by_correlation(trace, work)
     lost = work[launch[work] < 0]

@@ -113,7 +113,7 @@ def _device_time(trace: Trace, launches: Launches, nesting: Nesting) -> tuple[Va
     events = trace.events
     work = events.rows(*DEVICE_WORK)
     work = work[launches.launch[work] >= 0]
-    call = launches.launch[work]
+    call = launches.launch[work].astype(np.int64)
     holder = innermost(nesting, events.lane[call], events.ts[call]).astype(np.int64)
     forward, backward = np.zeros(len(nesting.row), np.int64), np.zeros(len(nesting.row), np.int64)
     np.add.at(forward, holder[holder >= 0], events.dur[work[holder >= 0]])

@@ -91,7 +91,7 @@ def _first(shapes: str) -> str:
 
 
 def _inside_rows(
-    trace: Trace, rows: NDArray[np.intp], calls: NDArray[np.int64]
+    trace: Trace, rows: NDArray[np.intp], calls: NDArray[np.int32]
 ) -> NDArray[np.bool_]:
     """Whether each call lies in one of the rows, on its thread."""
     events = trace.events

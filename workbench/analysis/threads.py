@@ -17,7 +17,7 @@ from workbench.analysis import causes
 from workbench.analysis.host_records import CALLS, HOST_KINDS, OPERATOR, HostRecords
 from workbench.analysis.intervals import Spans, contains, joined, union
 from workbench.analysis.launches import Launches
-from workbench.analysis.nesting import Rows, Times, distinct, innermost
+from workbench.analysis.nesting import Nesting, Rows, Times, distinct, innermost
 from workbench.analysis.steps import Steps
 from workbench.trace.table import Kind, Trace
 
@@ -189,12 +189,18 @@ def _plain_timeline(records: HostRecords, lane: int) -> Timeline:
         first, last = np.searchsorted(nesting.lane, (lane, lane + 1))
         cuts += [nesting.start[first:last], nesting.end[first:last]]
     start = _instants(*cuts)
-    lanes = np.full(len(start), lane, np.int32)
     return Timeline(
         start=start,
-        position=innermost(records.nesting, lanes, start),
-        range=innermost(records.ranges, lanes, start),
+        position=_open(records.nesting, lane, start),
+        range=_open(records.ranges, lane, start),
     )
+
+
+def _open(nesting: Nesting, lane: int, at: Times) -> Rows:
+    """What is open on a lane at each instant; nothing at all takes no memory."""
+    if not (nesting.lane == lane).any():
+        return np.broadcast_to(np.int32(-1), len(at))
+    return innermost(nesting, np.full(len(at), lane, np.int32), at)
 
 
 def _instants(*cuts: Times) -> Times:

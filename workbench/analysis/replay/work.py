@@ -54,7 +54,7 @@ def work_of(evidence: Evidence, span: Span) -> Work:
     for device, ns in launches.clock_offset.items():
         offset[events.device[rows] == device] = ns
     start, end = events.ts[rows] + offset, events.end[rows] + offset
-    call = launches.launch[rows]
+    call = launches.launch[rows].astype(np.int64)
     called = np.where(call >= 0, events.ts[np.maximum(call, 0)], start)
     kept = (end > span.host_start) & (called < span.host_end) & (start <= span.end)
     rows, start, end, call, called = (each[kept] for each in (rows, start, end, call, called))
