@@ -17,6 +17,8 @@ class NvidiaDevice:
     free_bytes: int | None
     processes: int | None
     """Processes with a context on it; ``None`` where the driver does not tell."""
+    clock_mhz: float | None = None
+    temperature_c: float | None = None
 
 
 def nvidia_devices() -> tuple[NvidiaDevice, ...] | None:
@@ -90,7 +92,21 @@ def _describe(nvml: Any, handle: Any) -> NvidiaDevice:
         memory_bytes=None if memory is None else int(memory.total),
         free_bytes=None if memory is None else int(memory.free),
         processes=None if processes is None else len(processes),
+        clock_mhz=_number(nvml, "nvmlDeviceGetClockInfo", handle, _SM_CLOCK),
+        temperature_c=_number(nvml, "nvmlDeviceGetTemperature", handle, _ON_DIE),
     )
+
+
+_SM_CLOCK = 1
+"""``NVML_CLOCK_SM``."""
+_ON_DIE = 0
+"""``NVML_TEMPERATURE_GPU``."""
+
+
+def _number(nvml: Any, question: str, *arguments: Any) -> float | None:
+    ask = getattr(nvml, question, None)
+    value = None if ask is None else _asked(nvml, ask, *arguments)
+    return None if value is None else float(value)
 
 
 def _asked(nvml: Any, question: Any, *arguments: Any) -> Any:

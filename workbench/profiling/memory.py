@@ -15,12 +15,13 @@ def explain_out_of_memory() -> Iterator[None]:
     try:
         yield
     except (MemoryError, RuntimeError) as error:
-        if _is_out_of_memory(error) and _REMEDY not in getattr(error, "__notes__", ()):
+        if is_out_of_memory(error) and _REMEDY not in getattr(error, "__notes__", ()):
             error.add_note(_REMEDY)
         raise
 
 
-def _is_out_of_memory(error: BaseException) -> bool:
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether an error says that memory of the host or the device ran out."""
     import torch
 
     if isinstance(error, MemoryError | torch.OutOfMemoryError):

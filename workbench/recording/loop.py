@@ -26,6 +26,8 @@ class Loop:
         self.look: Callable[[Any, int], bool] | None = None
         """Is shown each batch and the number of its epoch, outside the wait for it, until it says
         no more."""
+        self.losses: list[Any] | None = None
+        """Grows by the loss of every step, still on its device, where somebody wants them."""
         self._training = training
         self._batches = training.batches()
         self._batches.probe = probe
@@ -61,7 +63,9 @@ class Loop:
         batch = held.pop(0)
         try:
             with self._limits.stage(TRAINING):
-                self._training.step(batch)
+                loss = self._training.step(batch)
+                if self.losses is not None:
+                    self.losses.append(loss)
         finally:
             del batch
         self.steps += 1

@@ -1,0 +1,1 @@
+"""Fair measurements of several settings, whether a switch helped, and whether the numbers agree."""

@@ -1,0 +1,202 @@
+"""One block of a fair measurement: set up, lead in, measure, put back."""
+
+import gc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from workbench.recording.clock import HostClock, step_clock
+from workbench.recording.compilation import CompileCounters, compile_counters
+from workbench.recording.lead import lead_steps
+from workbench.recording.limits import Limits
+from workbench.recording.loader.recorder import LoaderRecorder
+from workbench.recording.loop import Loop
+from workbench.recording.progress import Progress
+from workbench.recording.warned import WarningLog
+from workbench.settings import Settings
+from workbench.tuning.conditions import ConditionsProbe
+from workbench.tuning.memory import MemoryGuard, MemoryProbe
+from workbench.tuning.samples import SampleLog
+from workbench.tuning.trial import FairBlock
+
+if TYPE_CHECKING:
+    from workbench.workload import Workload
+    from workbench.workload.training import Training
+
+LEAST_STEPS = 3
+"""A shorter block has no median worth the name."""
+WARMUP_LEAST = 5
+WARMUP_MOST = 50
+WARMUP_MOST_S = 10.0
+"""Warm-up that goes on so long after the first step ends, whatever the change test says."""
+WHAT = "a block of the comparison"
+
+
+@dataclass(kw_only=True)
+class Measuring:
+    """What all blocks share."""
+
+    progress: Progress
+    interrupted: Callable[[], bool] | None = None
+    stopped: bool = False
+
+    def stop(self) -> bool:
+        """Whether somebody wants no more steps."""
+        if self.interrupted is not None and not self.stopped:
+            self.stopped = bool(self.interrupted())
+        return self.stopped
+
+
+@dataclass(frozen=True, kw_only=True)
+class About:
+    """What a setting turned out to be, besides its times."""
+
+    effective: dict[str, Any]
+    compilation: CompileCounters
+    notes: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+
+def warm_up(
+    work: "Workload", settings: Settings, measuring: Measuring, *, time_limit_s: float | None
+) -> tuple[tuple[int, ...], About]:
+    """Steps until the change test finds a steady end, and everything put back.
+
+    What stays is what belongs to the process: compiled code, chosen kernels, warm caches.
+    """
+    with _set_up(work, settings, measuring, time_limit_s) as driven:
+        times = driven.warm_up()
+    return times, driven.about()
+
+
+def measure(
+    work: "Workload",
+    settings: Settings,
+    measuring: Measuring,
+    *,
+    position: int,
+    steps: Callable[[float | None], int],
+    time_limit_s: float | None,
+) -> tuple[FairBlock, About] | None:
+    """Measure one block from the start that the workload is in, and put everything back.
+
+    Args:
+        work: Model, data and step.
+        settings: What to change for this block.
+        measuring: What all blocks share.
+        position: Place in the order of all blocks.
+        steps: From the batch size to the steps that count.
+        time_limit_s: Seconds after which the block is cancelled.
+
+    Returns:
+        ``None`` when somebody wanted no more steps before all were measured.
+    """
+    with _set_up(work, settings, measuring, time_limit_s) as driven:
+        block = driven.block(position, steps(driven.training.samples_per_step))
+    return None if block is None else (block, driven.about())
+
+
+@contextmanager
+def _set_up(
+    work: "Workload", settings: Settings, measuring: Measuring, time_limit_s: float | None
+) -> "Iterator[_Driven]":
+    from workbench.workload import prepare
+
+    gc.collect()  # what the block before left behind must not be collected in this one
+    before = compile_counters()
+    with (
+        Limits(time_limit_s, WHAT) as limits,
+        WarningLog() as warned,
+        LoaderRecorder(on=False) as recorder,
+        prepare(work, settings) as training,
+    ):
+        loop = Loop(training, limits, measuring.progress, recorder.probe)
+        measuring.progress.stage(str(settings))
+        yield _Driven(loop, training, measuring, before, warned.found)
+
+
+class _Driven:
+    """A loop that is set up for one block."""
+
+    def __init__(
+        self,
+        loop: Loop,
+        training: "Training",
+        measuring: Measuring,
+        before: CompileCounters,
+        warned: list[str],
+    ) -> None:
+        self.training = training
+        self._loop = loop
+        self._measuring = measuring
+        self._guard = MemoryGuard()
+        self._before = before
+        self._warned = warned
+
+    def about(self) -> About:
+        return About(
+            effective=self.training.effective,
+            compilation=compile_counters().since(self._before),
+            notes=tuple(self.training.notes),
+            warnings=tuple(self._warned),
+        )
+
+    def warm_up(self) -> tuple[int, ...]:
+        from workbench.statistics.warmup import has_settled
+
+        clock, times = HostClock(self._loop.synchronize), list[int]()
+        clock.start()
+        while len(times) < WARMUP_MOST and self._step() is not None:
+            clock.step()
+            (times,) = clock.durations_ns()
+            if len(times) < WARMUP_LEAST:
+                continue
+            if has_settled(times) or sum(times[1:]) > WARMUP_MOST_S * 1e9:
+                break
+        return tuple(times)
+
+    def block(self, position: int, count: int) -> FairBlock | None:
+        """Lead, then ``count`` steps; of these, those that are not yet steady are left out."""
+        from workbench.statistics.warmup import warmup_length
+
+        lead = lead_steps(self.training.effective)
+        log, losses = SampleLog(batches=lead), list[Any]()
+        self._loop.look, self._loop.losses = log.look, losses
+        memory = MemoryProbe(self.training.device)
+        memory.start()
+        conditions = ConditionsProbe()
+        clock, waits = step_clock(self.training.device), list[int]()
+        clock.start()
+        for _ in range(lead + count):
+            wait = self._step()
+            if wait is None:
+                return None
+            waits.append(wait)
+            clock.step()
+        (times,) = clock.durations_ns()
+        head = lead + min(warmup_length(times[lead:]), count - LEAST_STEPS)
+        return FairBlock(
+            position=position,
+            step_ns=tuple(times[head:]),
+            input_ns=tuple(waits[head:]),
+            samples=tuple(log.counts[head:]),
+            left_out_ns=tuple(times[:head]),
+            losses=as_numbers(losses),
+            sample_hashes=tuple(log.hashes),
+            conditions=conditions.read(),
+            **memory.read(),
+        )
+
+    def _step(self) -> int | None:
+        if self._measuring.stop():
+            return None
+        self._guard.check()
+        return self._loop.step()
+
+
+def as_numbers(losses: list[Any]) -> tuple[float, ...]:
+    """The values of losses that are one number each; empty where a step gives none."""
+    if any(loss is None or loss.numel() != 1 for loss in losses):
+        return ()
+    return tuple(float(loss) for loss in losses)
