@@ -211,6 +211,27 @@ def test_workers_that_were_only_half_started_are_ended(monkeypatch: pytest.Monke
     assert Interrupted.started == 2
 
 
+class Refusing(torch.Tensor):
+    """Wants no function of torch, not even to be asked whether it is a leaf."""
+
+    @classmethod
+    def __torch_function__(cls, function: Any, *rest: Any, **more: Any) -> Any:
+        raise TypeError(f"{function} is not for me")
+
+
+def test_a_tensor_whose_class_refuses_every_function_is_put_back() -> None:
+    kept = torch.tensor([1.0, 2.0]).as_subclass(Refusing)
+
+    def step(model: nn.Module, batch: Any) -> None:
+        with torch._C.DisableTorchFunctionSubclass():
+            kept.add_(1)
+
+    _run(Workload(nn.Linear(1, 1), [1, 2], step=step), steps=2)
+    assert type(kept) is Refusing
+    with torch._C.DisableTorchFunctionSubclass():
+        assert kept.tolist() == [1.0, 2.0]
+
+
 def test_five_runs_hold_no_more_tensors_than_one() -> None:
     work = ZOO["transformer"]()
 

@@ -1,10 +1,12 @@
 """Where the model lies and in which memory order, and the same for batches."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.utils.rnn import PackedSequence
 from torch.optim import Optimizer
 
 from workbench.errors import SettingError, WorkloadError
@@ -92,38 +94,61 @@ def set_memory_format(model: Any, channels_last: bool) -> None:
     model.to(memory_format=torch.channels_last if channels_last else torch.contiguous_format)
 
 
-def moved(batch: Any, change: Callable[[Tensor], Tensor]) -> Any:
+def moved(batch: Any, change: Callable[[Tensor], Tensor], _inside: tuple[int, ...] = ()) -> Any:
     """``batch`` with ``change`` applied to every tensor in its lists, tuples and mappings.
 
-    Objects with a ``to`` method of their own that are no tensors are left to the step.
+    Objects with a ``to`` method of their own that are no tensors are left to the step. A list
+    inside itself stays the list that it was.
     """
     if isinstance(batch, Tensor):
         return change(batch)
+    if id(batch) in _inside or not isinstance(batch, Mapping | list | tuple):
+        return batch
+    inner = partial(moved, change=change, _inside=(*_inside, id(batch)))
     if isinstance(batch, Mapping):
-        values = {key: moved(value, change) for key, value in batch.items()}
+        values = {key: inner(value) for key, value in batch.items()}
         return values if type(batch) is dict else _rebuilt(batch, values)
+    if isinstance(batch, PackedSequence):  # whose batch_sizes stay on the host
+        data, sizes, *order = batch
+        return PackedSequence(inner(data), sizes, *map(inner, order))
     if isinstance(batch, tuple) and hasattr(batch, "_fields"):
-        return type(batch)(*(moved(value, change) for value in batch))
-    if isinstance(batch, list | tuple):
-        return type(batch)(moved(value, change) for value in batch)
-    return batch
+        return type(batch)(*map(inner, batch))
+    return type(batch)(map(inner, batch))
 
 
 def tensors_of(batch: Any) -> list[Tensor]:
-    """The tensors in a batch, in order."""
+    """The tensors in the lists, tuples and mappings of a batch, in order; each list once."""
     found: list[Tensor] = []
-
-    def keep(tensor: Tensor) -> Tensor:
-        found.append(tensor)
-        return tensor
-
-    moved(batch, keep)
+    waiting, met = [batch], set[int]()
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, Tensor):
+            found.append(part)
+        elif isinstance(part, Mapping | list | tuple) and id(part) not in met:
+            met.add(id(part))
+            waiting += reversed(_parts(part))
     return found
+
+
+def _parts(holder: Any) -> list[Any]:
+    if not isinstance(holder, Mapping):
+        return list(holder)
+    try:
+        return list(holder.values())
+    except Exception:  # noqa: BLE001 - a mapping of the user's own
+        return []
 
 
 def samples_in(batch: Any) -> int | None:
     """Length of the first dimension of the first tensor that has one, else ``None``."""
-    return next((tensor.shape[0] for tensor in tensors_of(batch) if tensor.dim()), None)
+    return next((length for t in tensors_of(batch) if (length := _length(t)) is not None), None)
+
+
+def _length(tensor: Tensor) -> int | None:
+    try:
+        return int(tensor.size(0)) if tensor.dim() else None
+    except Exception:  # noqa: BLE001 - tensors of the user's own class refuse what they like
+        return None
 
 
 def _rebuilt(batch: Any, values: dict[Any, Any]) -> Any:

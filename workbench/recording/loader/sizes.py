@@ -12,7 +12,18 @@ LEAVES_MOST = 512
 
 
 def bytes_in(batch: Any) -> int | None:
-    """Bytes of all tensors and arrays in a batch; ``None`` without any, or with very many."""
+    """Bytes of all tensors and arrays in a batch; ``None`` without any, or where it cannot tell.
+
+    Batches of very many parts are not counted; sparse tensors, and classes of the user's own, may
+    refuse to tell.
+    """
+    try:
+        return _bytes_in(batch)
+    except Exception:  # noqa: BLE001 - whatever objects of the user's raise
+        return None
+
+
+def _bytes_in(batch: Any) -> int | None:
     total = found = 0
     waiting = [batch]
     for _ in range(LEAVES_MOST):

@@ -1,6 +1,7 @@
 """Everything that a run may change, remembered before it and put back after it."""
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -38,7 +39,7 @@ class Snapshot:
     def __init__(self, training: Iterable[object], data: Iterable[object]) -> None:
         self._flags = save_flags()
         self._random = save_random_state()
-        with outside_inference_mode():
+        with _as_stored():
             self._save(training, data)
         self.left_bytes = self._training.left_bytes
         """Bytes of loose tensors on the training side that were too many to copy."""
@@ -72,7 +73,7 @@ class Snapshot:
             WorkloadError: When something could not be put back; everything else was.
         """
         errors: list[Exception] = []
-        with outside_inference_mode():
+        with _as_stored():
             _attempt(self._actions(keep_training), errors)
         _attempt((self._random.restore, self._flags.restore), errors)
         if errors:
@@ -92,6 +93,13 @@ class Snapshot:
             yield from _part_actions(self._training)
         # Casts of weights that an outer autocast region keeps would be those of the run.
         yield torch.clear_autocast_cache
+
+
+@contextmanager
+def _as_stored() -> Iterator[None]:
+    """See tensors as what they are stored as; a class of the user's own may refuse or count it."""
+    with outside_inference_mode(), torch._C.DisableTorchFunctionSubclass():
+        yield
 
 
 def _attempt(actions: Iterable[Callable[[], Any]], errors: list[Exception]) -> None:
