@@ -123,7 +123,11 @@ def test_of_many_ranks_no_trace_stays_in_memory(
     monkeypatch.setattr(job_module, "MOST_HELD", 2)
     held = wb.open(write_job(tmp_path, (400, 400, 600)))
     assert straggler_of(held) is not None
-    assert not any("trace" in vars(rank) or "launches" in vars(rank) for rank in held.ranks)
+    large = {"trace", "launches", "evidence", "idle", "recorded_idle"}
+    assert not any(large & set(vars(rank)) for rank in held.ranks)
+    first = held.ranks[0]
+    assert sum(ns or 0 for ns in first.breakdown(0).values()) == first.device_time[0].range.length
+    assert "trace" not in vars(first), "sums are kept: asked for, they read nothing"
     assert held.kernels is not None, "asked again, it is read again"
 
 

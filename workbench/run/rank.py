@@ -34,6 +34,10 @@ if TYPE_CHECKING:
     from workbench.run.stalls import Recorded
 
 
+LARGE = ("trace", "launches", "evidence", "idle", "recorded_idle")
+"""What grows with the trace; what is asked of it afterwards reads the trace again."""
+
+
 class RankAnalysis:
     """The answers for one rank; ``read`` is called at the first question."""
 
@@ -64,7 +68,7 @@ class RankAnalysis:
 
     def release(self) -> None:
         """Drop the trace and what is as large; asked again, the trace is read again."""
-        for name in ("trace", "launches", "evidence"):
+        for name in LARGE:
             self.__dict__.pop(name, None)
         self.details.release()
         self.replayed.release()
@@ -201,6 +205,11 @@ class RankAnalysis:
         return {d: self._idle(d, r) for d, r in self.windows.items() if r is not None}
 
     @cached_property
+    def idle_causes(self) -> dict[int, dict[str, int | None]]:
+        """Per device its idle time by cause, without the pieces that the time is made of."""
+        return {device: each.by_cause for device, each in self.idle.items()}
+
+    @cached_property
     def recorded_idle(self) -> dict[int, Idle]:
         """Why every device was idle in the recording."""
         return {d: self._idle(d, r) for d, r in self.recordings.items() if r is not None}
@@ -243,8 +252,7 @@ class RankAnalysis:
     def exposed_input_ns(self) -> int | None:
         """The part of the breakdown that goes to input."""
         if self.device_indices:
-            first = self.idle.get(self.device_indices[0])
-            return None if first is None else first.by_cause.get("input")
+            return self.idle_causes.get(self.device_indices[0], {}).get("input")
         if self.input_wait is None or self.host_breakdown is None:
             return None
         return self.host_breakdown.get("input")
@@ -322,7 +330,7 @@ class RankAnalysis:
             "exposed_communication_wait": exposed.wait,
             "exposed_communication_transfer": exposed.transfer,
             "exposed_memory": time.exposed_memory,
-            **self.idle[device].by_cause,
+            **self.idle_causes[device],
         }
 
     @cached_property
@@ -358,7 +366,7 @@ class RankAnalysis:
         return {
             "compute": time.compute,
             "exposed_memory": time.exposed_memory,
-            **self.idle[device].by_cause,
+            **self.idle_causes[device],
         }
 
     @cached_property

@@ -160,8 +160,8 @@ class Replayed:
     @property
     def _absent(self) -> set[str]:
         """Causes that no device's trace can show."""
-        idle = self._rank.idle.values()
-        absent = [{cause for cause, ns in each.by_cause.items() if ns is None} for each in idle]
+        idle = self._rank.idle_causes.values()
+        absent = [{cause for cause, ns in each.items() if ns is None} for each in idle]
         if absent:
             return set.intersection(*absent)
         parts = self._rank.host_breakdown or {}

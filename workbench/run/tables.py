@@ -106,12 +106,13 @@ def idle(rank: RankAnalysis) -> pd.DataFrame | None:
     """Idle time of every device by cause."""
     import pandas as pd
 
-    if not rank.idle:
+    if not rank.idle_causes:
         return None
     rows = [
-        {"device": device, "cause": cause, "idle_ns": ns, "window_ns": each.range.length}
-        for device, each in rank.idle.items()
-        for cause, ns in each.by_cause.items()
+        {"device": device, "cause": cause, "idle_ns": ns, "window_ns": span.length}
+        for device, causes in rank.idle_causes.items()
+        if (span := rank.windows[device]) is not None
+        for cause, ns in causes.items()
     ]
     table = pd.DataFrame(rows)
     table["idle_ns"] = table["idle_ns"].astype("Int64")
