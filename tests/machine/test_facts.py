@@ -14,7 +14,8 @@ import pytest
 import torch
 
 from workbench.machine import load, native_dtypes, shared_memory, versions
-from workbench.machine.toolchain import cpp_compiler, start_method
+from workbench.machine.cpu_flags import cpu_flags, cpu_model, flags_tell
+from workbench.machine.toolchain import compile_lacks, cpp_compiler, start_method
 from workbench.machine.tracing import counters_restricted, device_tracing
 
 
@@ -33,16 +34,63 @@ def test_no_shared_memory_is_none(tmp_path: Path):
     assert shared_memory(tmp_path / "absent") is None
 
 
-def test_bf16_by_emulation_alone_is_not_native(monkeypatch: pytest.MonkeyPatch):
-    # A Xeon with AVX-512 but no bf16 instructions: oneDNN says yes and converts to fp32.
+@pytest.mark.parametrize(
+    ("flags", "native"),
+    [
+        # A Xeon with AVX-512 but no bf16 instructions: oneDNN says yes and converts to fp32.
+        ({"avx2", "avx512f"}, {"bf16": False, "fp16": False}),
+        ({"avx2", "avx512f", "avx512_bf16"}, {"bf16": True, "fp16": False}),
+        # f16c and AVX2 only convert fp16, which oneDNN counts as support.
+        ({"avx2", "f16c", "amx_bf16"}, {"bf16": True, "fp16": False}),
+        ({"amx_bf16", "amx_fp16", "avx512_fp16"}, {"bf16": True, "fp16": True}),
+    ],
+)
+def test_a_type_is_native_only_with_instructions_that_multiply_in_it(
+    monkeypatch: pytest.MonkeyPatch, flags: set[str], native: dict[str, bool]
+):
+    fake = SimpleNamespace(
+        _is_mkldnn_bf16_supported=lambda: True, _is_mkldnn_fp16_supported=lambda: True
+    )
+    monkeypatch.setattr(torch.ops, "mkldnn", fake)
+    monkeypatch.setattr("platform.machine", lambda: "x86_64")
+    monkeypatch.setattr("workbench.machine.dtypes.cpu_flags", lambda: frozenset(flags))
+    assert native_dtypes() == native
+
+
+def test_without_flags_torchs_own_checks_decide(monkeypatch: pytest.MonkeyPatch):
     fake = SimpleNamespace(
         _is_mkldnn_bf16_supported=lambda: True, _is_mkldnn_fp16_supported=lambda: False
     )
     monkeypatch.setattr(torch.ops, "mkldnn", fake)
-    monkeypatch.setattr("platform.machine", lambda: "x86_64")
+    monkeypatch.setattr("platform.machine", lambda: "AMD64")
+    monkeypatch.setattr("workbench.machine.dtypes.cpu_flags", lambda: None)
     monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: False)
     monkeypatch.setattr(torch.cpu, "_is_amx_tile_supported", lambda: False)
     assert native_dtypes() == {"bf16": False, "fp16": False}
+
+
+@pytest.mark.parametrize(
+    ("machine", "line", "native"),
+    [
+        ("x86_64", "flags\t\t: fpu avx2 avx512_bf16", (True, False)),
+        ("aarch64", "Features\t: fp asimd asimdhp bf16", (True, True)),
+        ("aarch64", "Features\t: fp asimd", (False, False)),
+        ("riscv64", "isa\t: rv64gc", (None, None)),
+    ],
+)
+def test_flags_of_linux_on_both_families(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    machine: str,
+    line: str,
+    native: tuple[bool | None, bool | None],
+):
+    told = tmp_path / "cpuinfo"
+    told.write_text(f"processor\t: 0\nmodel name\t: A chip\n{line}\n")
+    monkeypatch.setattr("platform.machine", lambda: machine)
+    flags = cpu_flags(told)
+    assert (flags_tell("bf16", flags), flags_tell("fp16", flags)) == native
+    assert cpu_model(told) == "A chip"
 
 
 def test_a_torch_that_does_not_tell_gives_none(monkeypatch: pytest.MonkeyPatch):
@@ -118,6 +166,12 @@ def test_no_compiler_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.delenv("CXX", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
     assert cpp_compiler() is None
+    assert "C++ compiler" in (compile_lacks("cpu") or "")
+
+
+def test_compile_for_a_gpu_needs_triton(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("workbench.machine.toolchain.find_spec", lambda name: None)
+    assert "Triton" in (compile_lacks("cuda") or "")
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,11 @@ import multiprocessing
 import os
 import shutil
 import sysconfig
+from importlib.util import find_spec
 from pathlib import Path
 
 COMPILERS = ("g++", "c++", "clang++", "cl")
+C_COMPILERS = ("gcc", "clang", "cc")
 
 
 def cpp_compiler() -> str | None:
@@ -27,3 +29,18 @@ def start_method() -> str:
     """How this process starts workers; asking does not fix the method, as torch's way would."""
     chosen = multiprocessing.get_start_method(allow_none=True)
     return chosen or multiprocessing.get_all_start_methods()[0]
+
+
+def compile_lacks(device_type: str) -> str | None:
+    """What torch.compile would miss for code on a device; ``None`` if everything is there."""
+    if device_type == "cpu":
+        if cpp_compiler() is None:
+            return "a C++ compiler (none is on PATH: install g++ or clang++)"
+        return None if python_headers() else "Python's headers (install python3-dev)"
+    if device_type in ("cuda", "hip", "xpu"):
+        if find_spec("triton") is None:
+            return "Triton, which torch brings on Linux (pip install triton)"
+        if not any(shutil.which(name) for name in (os.environ.get("CC"), *C_COMPILERS) if name):
+            return "a C compiler, with which Triton builds its launchers (install gcc)"
+        return None if python_headers() else "Python's headers (install python3-dev)"
+    return None

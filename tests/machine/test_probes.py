@@ -1,0 +1,293 @@
+"""What each dtype costs here, and what may go wrong while asking: the child, its cache, its end."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from workbench.machine import attention_back_ends, dtypes, known_probe, probe, probing
+from workbench.machine.dtypes import DTYPES, DtypeProbe
+from workbench.machine.trial import grown
+
+READY = "import sys, time\nsay = lambda text: print(text, flush=True)\nsay('{\"device\": {}}')\n"
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache and a memory of this test alone."""
+    monkeypatch.setenv("WORKBENCH_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(probing, "_MEMORY", {})
+    return tmp_path / "cache"
+
+
+def script(folder: Path, code: str) -> Path:
+    path = folder / "trial.py"
+    path.write_text(READY + code)
+    return path
+
+
+def whole(**changes: Any) -> probing.Found:
+    """A complete answer of a CPU with native bf16."""
+    said = {"supported": True, "matmul_ratio": 1.0, "convolution_ratio": 1.0}
+    found = {name: dict(said) for name in DTYPES}
+    found["fp16"]["matmul_ratio"] = 64.0
+    found |= changes
+    return {
+        "device": {"type": "cpu", "onednn": {"bf16": True, "fp16": False}},
+        "dtypes": found,
+        "attention": {"math": ["fp32"]},
+        "reason": None,
+        "whole": True,
+    }
+
+
+@pytest.fixture
+def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Trials that would have been started; each gives a complete answer."""
+    started: list[str] = []
+
+    def run(device: str, time_limit_s: float) -> probing.Found:
+        started.append(device)
+        return whole()
+
+    monkeypatch.setattr(probing, "run_trial", run)
+    return started
+
+
+def of(found: tuple[DtypeProbe, ...], dtype: str) -> DtypeProbe:
+    return next(each for each in found if each.dtype == dtype)
+
+
+def test_this_processor_is_really_asked_and_the_slow_type_costs_no_minutes():
+    began = time.monotonic()
+    found = probe("cpu")
+    assert time.monotonic() - began < 60, "importing torch on a busy machine, and 2 s"
+    assert tuple(each.dtype for each in found) == DTYPES
+    assert of(found, "fp32").matmul_ratio == 1.0
+    assert not of(found, "tf32").supported
+    assert "tensor cores" in (of(found, "tf32").reason or "")
+    low = {name: of(found, name) for name in ("bf16", "fp16")}
+    for name, each in low.items():
+        assert each.native == dtypes.native_dtypes()[name]
+        if each.native is False and each.factor is not None:
+            assert each.factor > 1.5, "converting to fp32 and back costs at least that"
+    assert of(found, "fp32").native
+    assert not torch.cuda.is_initialized()
+    names = {each.name: each.possible for each in attention_back_ends("cpu")}
+    assert names == {"flash": True, "efficient": False, "cudnn": False, "math": True}
+
+
+def test_a_product_that_never_comes_back_is_ended_and_named(tmp_path: Path):
+    """The child of this test ignores its own limit, as a hung driver would."""
+    code = """say('{"dtype": "fp32", "supported": true, "matmul_ratio": 1.0}')
+say('{"begins": "fp16"}')
+time.sleep(120)
+"""
+    monkey = pytest.MonkeyPatch()
+    monkey.setattr(probing, "START_LIMIT_S", 3.0)
+    began = time.monotonic()
+    try:
+        found = probing.run_trial("cpu", 0.2, script=script(tmp_path, code))
+    finally:
+        monkey.undo()
+    assert time.monotonic() - began < 60
+    answers = dtypes._answers("cpu", found)
+    slow = of(answers, "fp16")
+    assert slow.supported
+    assert slow.matmul_ratio is None
+    assert "did not end within 0.2 s" in (slow.reason or "")
+    assert "not measured" in (of(answers, "bf16").reason or "")
+    assert of(answers, "fp32").matmul_ratio == 1.0
+    assert found["whole"] is False
+
+
+def test_the_real_child_ends_itself(tmp_path: Path):
+    """Its watchdog is C code: 0.01 s are over during the first product at the latest."""
+    found = probing.run_trial("cpu", 0.01)
+    assert found["device"] is not None
+    assert not found["whole"]
+
+
+def test_a_device_that_is_not_there_is_a_reason_and_no_error():
+    answers = dtypes._answers("cuda:0", probing.run_trial("meta:99", 1.0))
+    assert all(not each.supported for each in answers)
+    assert all(each.reason for each in answers)
+
+
+def test_a_child_that_writes_nonsense_is_survived(tmp_path: Path):
+    found = probing.run_trial("cpu", 1.0, script=script(tmp_path, "say('{]'); say('hello')"))
+    assert found["dtypes"] == {}
+    assert not found["whole"]
+
+
+def test_a_python_that_cannot_be_started_is_a_reason(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+    assert "no process could be started" in probing.run_trial("cpu", 1.0)["reason"]
+
+
+def test_answers_are_asked_for_once_and_kept_for_the_next_process(
+    counted: list[str], monkeypatch: pytest.MonkeyPatch
+):
+    assert known_probe("cpu") is None
+    assert counted == [], "asking what is known starts nothing"
+    first = probe("cpu")
+    monkeypatch.setattr(probing, "_MEMORY", {})  # as in a new process
+    assert probe("cpu") == first == known_probe("cpu")
+    assert counted == ["cpu"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        "[]",
+        '{"schema": "workbench.probe/1", "found": {"whole": true}}',
+        '{"schema": "workbench.probe/0", "found": {}}',
+        json.dumps(
+            {
+                "schema": "workbench.probe/1",
+                "found": whole(fp16={"supported": True, "matmul_ratio": "64"}),
+            }
+        ),
+        json.dumps(
+            {
+                "schema": "workbench.probe/1",
+                "found": whole(fp16={"supported": True, "matmul_ratio": -1.0}),
+            }
+        ),
+    ],
+)
+def test_a_damaged_cache_is_made_anew(
+    counted: list[str], own_cache: Path, monkeypatch: pytest.MonkeyPatch, text: str
+):
+    probe("cpu")
+    (kept,) = (own_cache / "machine").iterdir()
+    kept.write_text(text)
+    monkeypatch.setattr(probing, "_MEMORY", {})
+    assert of(probe("cpu"), "fp16").matmul_ratio == 64.0
+    assert counted == ["cpu", "cpu"]
+    assert json.loads(kept.read_text())["found"]["whole"]
+
+
+def test_another_torch_or_processor_is_asked_anew(
+    counted: list[str], monkeypatch: pytest.MonkeyPatch
+):
+    probe("cpu")
+    monkeypatch.setattr(probing, "package_version", lambda name: "9.9")
+    probe("cpu")
+    monkeypatch.setattr(probing, "cpu_model", lambda: "another")
+    probe("cpu")
+    assert counted == ["cpu"] * 3
+
+
+def test_a_cache_that_cannot_be_written_does_not_matter(
+    counted: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    (tmp_path / "file").write_text("in the way of the folder")
+    monkeypatch.setenv("WORKBENCH_CACHE", str(tmp_path / "file"))
+    assert of(probe("cpu"), "fp16").matmul_ratio == 64.0
+    assert of(probe("cpu"), "fp16").matmul_ratio == 64.0
+    assert counted == ["cpu"], "kept in memory"
+
+
+def test_an_answer_with_holes_is_not_kept_for_later_processes(
+    own_cache: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(probing, "run_trial", lambda *_: {**whole(), "whole": False})
+    probe("cpu")
+    assert not (own_cache / "machine").exists()
+
+
+def test_two_processes_at_once_leave_one_whole_cache(own_cache: Path):
+    code = (
+        "import sys; from workbench.machine import probing; "
+        "found = {'whole': True, 'device': {}, 'attention': {}, 'reason': None, 'dtypes': "
+        "{d: {'supported': True} for d in probing.ORDER}}\n"
+        "for _ in range(200): probing._keep('key', found)"
+    )
+    both = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(2)]
+    assert [each.wait(timeout=120) for each in both] == [0, 0]
+    assert [path.name for path in (own_cache / "machine").iterdir()] == ["key.json"]
+    assert probing._remembered("key") is not None
+
+
+def test_the_child_imports_nothing_of_the_notebook(tmp_path: Path):
+    """A notebook's folder with modules that carry the names of the standard library's."""
+    for name in ("json", "torch", "statistics"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('the notebook was imported')\n")
+    main = tmp_path / "main.py"
+    main.write_text(
+        "import sys; sys.path.pop(0)\n"
+        "from workbench.machine.probing import run_trial\n"
+        "print('started')\n"
+        "found = run_trial('cpu', 1.0)\n"
+        "print(found['device'] is not None)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, str(main)],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=200,
+        check=True,
+        env={**os.environ, "PYTHONPATH": ""},
+    )
+    assert done.stdout.split() == ["started", "True"]
+
+
+class Clock:
+    """Time that only calls take: so many seconds each, by the side of the matrices."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def call(self, seconds: float) -> Any:
+        def spend() -> None:
+            self.now += seconds
+
+        return spend
+
+
+def test_sizes_grow_only_while_the_next_one_is_sure_to_be_cheap(monkeypatch: pytest.MonkeyPatch):
+    """fp32 takes n³ ps, the type 100 times that: 1.7 ms at 256².
+
+    Up to there eleven calls of each size take 21 of 150 ms. At 512² eleven calls of eight times
+    1.7 ms are 148 ms, which is more than is left.
+    """
+    clock = Clock()
+    for name in ("monotonic", "thread_time"):
+        monkeypatch.setattr(f"workbench.machine.trial.time.{name}", lambda: clock.now)
+    monkeypatch.setattr("workbench.machine.trial.LEAST_ROUND_S", 0.0)
+    seen: list[int] = []
+
+    def level(n: int) -> Any:
+        def make() -> Any:
+            seen.append(n)
+            return clock.call(n**3 * 1e-12), clock.call(n**3 * 1e-10)
+
+        return n, make
+
+    ratio, size = grown(torch, "cpu", 0.15, [level(n) for n in (64, 128, 256, 512, 1024)])
+    assert ratio == pytest.approx(100)
+    assert size == seen[-1] == 256
+
+
+@pytest.mark.gpu
+def test_a_real_gpu_is_asked_without_being_opened_here():
+    if not torch.cuda.is_available():
+        pytest.fail("marked gpu: run it where there is one")
+    code = (
+        "import torch; from workbench.machine import probe; found = probe('cuda:0'); "
+        "assert not torch.cuda.is_initialized(); print([(p.dtype, p.matmul_ratio) for p in found])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=200, check=True
+    )
+    assert "fp16" in done.stdout
