@@ -63,6 +63,7 @@ BATCH_COLUMNS = {
     "ready_ns": "int64",
     "receive_ns": "int64",
     "unpickle_ns": "int64",
+    "unpickle_cpu_ns": "int64",
     "received_ns": "int64",
     "pin_start_ns": "int64",
     "pin_ns": "int64",

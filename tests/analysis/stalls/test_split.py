@@ -72,6 +72,60 @@ def test_a_batch_behind_anothers_pinning_waits_for_the_pinning_thread() -> None:
     }
 
 
+def sent(start: float, end: float, *, cpu: float) -> dict[str, int]:
+    """Pickled by the thread of the worker's queue, then written to the pipe at once."""
+    took = round((end - start) * 1000)
+    times = {"serialize_start_ns": round(start * 1000), "serialize_ns": took, "send_ns": 0}
+    return times | {"serialize_cpu_ns": round(cpu * 1000)}
+
+
+def test_a_batch_that_waits_for_the_lock_of_the_next_ones_decoding_waits_for_decoding() -> None:
+    """Made at 20, sent at 50 after 2 of work; its worker computes the next one from 20 to 45.
+
+    25 are under that lock, 28 it did not work: 25 are decoding; 5 and the way until 52 transfer.
+    """
+    found = records(
+        batch(0, worker=0, wait=(0, 53), fetch=(0, 20), received=52, **sent(21, 50, cpu=2)),
+        batch(1, worker=0, fetch=(20, 45)),
+    )
+    assert told(split(found, spans((0, 53)))) == {"decode": 45, "transfer": 7, "other": 1}
+
+
+def test_work_of_the_hand_over_itself_stays_with_it() -> None:
+    """The same, but 20 of the 30 are pickling: 10 can have been waiting for the lock."""
+    found = records(
+        batch(0, worker=0, wait=(0, 53), fetch=(0, 20), received=52, **sent(21, 50, cpu=20)),
+        batch(1, worker=0, fetch=(20, 45)),
+    )
+    assert told(split(found, spans((0, 53)))) == {"decode": 30, "transfer": 22, "other": 1}
+
+
+def test_a_next_batch_that_sleeps_holds_no_lock() -> None:
+    found = records(
+        batch(0, worker=0, wait=(0, 53), fetch=(0, 20), received=52, **sent(21, 50, cpu=2)),
+        batch(1, worker=0, fetch=(20, 45), samples_cpu_ns=0),
+    )
+    assert told(split(found, spans((0, 53)))) == {"decode": 20, "transfer": 32, "other": 1}
+
+
+def test_unpickling_asks_the_worker_for_its_tensors_and_waits_for_the_same_lock() -> None:
+    """Unpickled from 21 to 51, with 3 of work, beside decoding from 20 to 45: 24 are decoding."""
+    told_apart = {"unpickle_ns": 30_000, "unpickle_cpu_ns": 3_000}
+    arrived = batch(0, worker=0, wait=(0, 52), fetch=(0, 20), received=51, **told_apart)
+    found = records(arrived, batch(1, worker=0, fetch=(20, 45)))
+    assert told(split(found, spans((0, 52)))) == {"decode": 44, "transfer": 7, "other": 1}
+    idle = split(records(arrived), spans((0, 52)))
+    assert told(idle) == {"decode": 20, "transfer": 31, "other": 1}
+
+
+def test_decoding_of_another_worker_holds_no_lock_of_this_one() -> None:
+    found = records(
+        batch(0, worker=0, wait=(0, 53), fetch=(0, 20), received=52, **sent(21, 50, cpu=2)),
+        batch(1, worker=1, fetch=(20, 45)),
+    )
+    assert told(split(found, spans((0, 53)))) == {"decode": 20, "transfer": 32, "other": 1}
+
+
 def test_starting_the_loader_and_its_worker_is_startup() -> None:
     """The wait holds the start, 0 to 30; the worker is ready at 50 and fetches until 90."""
     found = records(

@@ -110,6 +110,15 @@ def true_parts(batch: Tensor, start: int, end: int) -> dict[str, float]:
     return found
 
 
+def held_parts(batch: Tensor, following: Tensor, end: int) -> dict[str, float]:
+    """What its worker did with the next batch when this one was made and had not come.
+
+    While that computes, the thread that hands this one over cannot: at most so much of the wait is
+    the next batch's, and what of it is not is the hand-over's own work.
+    """
+    return true_parts(following, int(batch.numpy()[..., 1].max()), end)
+
+
 def as_records(recorder: Any) -> LoaderRecords:
     """The tables of a Run, on CLOCK_MONOTONIC."""
     return LoaderRecords(

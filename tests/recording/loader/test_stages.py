@@ -158,6 +158,8 @@ def test_pickling_and_unpickling_take_what_the_letter_says() -> None:
     rows = recorder.batches
     agrees([row["serialize_ns"] for row in rows], [letter.pickled_ns for letter in batches])
     agrees([row["unpickle_ns"] for row in rows], [float(ns) for ns in Letter.unpickled])
+    # Letters sleep while they are opened: hardly any CPU time.
+    assert all(0 < row["unpickle_cpu_ns"] < 0.5 * row["unpickle_ns"] for row in rows)
     assert all(row["sent_bytes"] > 0 and row["send_ns"] >= 0 for row in rows)
 
 

@@ -32,6 +32,14 @@ class Batches:
     fetch_end: Times
     collate_start: Times
     """``fetch_end`` where no collate was seen."""
+    sent: Times
+    """When its worker's queue thread had written it to the pipe."""
+    pickling_cpu: Times
+    """CPU time of that thread while it pickled the batch."""
+    unpacked_from: Times
+    """From when on the training process unpickled it."""
+    unpickling_cpu: Times
+    """CPU time of its thread meanwhile."""
     received: Times
     """When the batch had arrived in the training process; of one made there, ``fetch_end``."""
     pinned: Times
@@ -70,6 +78,7 @@ def batches_of(frame: pd.DataFrame) -> Batches:
     pinned = _sum(pin_start, _column(frame, "pin_ns"))
     wait = _column(frame, "wait_start_ns")
     collate = _column(frame, "collate_start_ns")
+    pickled = _sum(_column(frame, "serialize_start_ns"), _column(frame, "serialize_ns"))
     return Batches(
         row=np.arange(len(frame), dtype=np.int32),
         stream=_column(frame, "stream"),
@@ -78,6 +87,10 @@ def batches_of(frame: pd.DataFrame) -> Batches:
         fetch_start=start,
         fetch_end=fetch_end,
         collate_start=np.where(collate == MISSING, fetch_end, collate),
+        sent=_sum(pickled, _column(frame, "send_ns")),
+        pickling_cpu=_column(frame, "serialize_cpu_ns"),
+        unpacked_from=_difference(arrived, _column(frame, "unpickle_ns")),
+        unpickling_cpu=_column(frame, "unpickle_cpu_ns"),
         received=received,
         pinned=np.where(pinned == MISSING, received, pinned),
         pin_start=pin_start,
@@ -109,3 +122,8 @@ def _column(frame: pd.DataFrame, name: str) -> Times:
 def _sum(start: Times, length: Times) -> Times:
     seen = (start != MISSING) & (length != MISSING)
     return np.where(seen, start + np.where(seen, length, 0), MISSING)
+
+
+def _difference(end: Times, length: Times) -> Times:
+    seen = (end != MISSING) & (length != MISSING)
+    return np.where(seen, end - np.where(seen, length, 0), MISSING)

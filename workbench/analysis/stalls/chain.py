@@ -26,14 +26,18 @@ class Link(IntEnum):
     """Its fetch had not begun."""
     SAMPLES = 3
     COLLATE = 4
-    TRANSFER = 5
-    """From the worker's hands into the training process."""
-    PIN = 6
-    HANDED = 7
+    SENDING = 5
+    """Made, and not yet written to the pipe by the thread that its worker has for that."""
+    TRANSFER = 6
+    """On its way into the training process."""
+    UNPACKING = 7
+    """Unpickled there, which asks its worker for every tensor."""
+    PIN = 8
+    HANDED = 9
     """It was there; the loop's thread had other things to do before it had it."""
-    UNSEEN = 8
+    UNSEEN = 10
     """In a worker, or a loader, whose inside was not recorded."""
-    AFTER = 9
+    AFTER = 11
     """The loader had given it; the range that the loop waits in had not ended."""
 
 
@@ -78,7 +82,9 @@ _ORDER = (
     Link.QUEUED,
     Link.SAMPLES,
     Link.COLLATE,
+    Link.SENDING,
     Link.TRANSFER,
+    Link.UNPACKING,
     Link.PIN,
     Link.HANDED,
     Link.AFTER,
@@ -110,8 +116,11 @@ def _borders(got: Batches, starts: Starts, low: Times) -> list[Times]:
     begun = np.where(fetched, got.fetch_start, unseen)
     samples = np.where(fetched, got.collate_start, begun)
     collated = np.where(fetched, got.fetch_end, samples)
+    sent = np.where(fetched & (got.sent != MISSING), np.minimum(got.sent, received), collated)
+    known = fetched & (got.unpacked_from != MISSING)
+    came = np.where(known, np.minimum(got.unpacked_from, received), received)
     pinned = np.where(got.pinned == MISSING, received, got.pinned)
-    return [started, unseen, begun, samples, collated, received, pinned]
+    return [started, unseen, begun, samples, collated, sent, came, received, pinned]
 
 
 def _started(got: Batches, starts: Starts, low: Times) -> Times:

@@ -66,3 +66,11 @@ class Unseen(NamedTuple):
     """Why there is no split."""
 
     reason: str
+
+
+def rounded(length: Times, shares: NDArray[np.float64]) -> Times:
+    """Whole nanoseconds by share, that sum to each length."""
+    ends = np.rint(length[:, None] * np.minimum(np.cumsum(shares, axis=1), 1.0)).astype(np.int64)
+    ends[:, -1] = length
+    parts: Times = np.diff(ends, axis=1, prepend=0)
+    return parts

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from workbench.analysis.intervals import EMPTY, Spans, contains, total, union
-from workbench.analysis.stalls.allot import allotted, fetching
+from workbench.analysis.stalls.allot import allotted
 from workbench.analysis.stalls.batches import MISSING, Batches, batches_of, starts_of
 from workbench.analysis.stalls.chain import Chain, Link, chain, delivered
 from workbench.analysis.stalls.crowding import crowded_share
 from workbench.analysis.stalls.fetch import FetchShares, fetch_shares
 from workbench.analysis.stalls.parts import PART, Rows, StallPieces, Stalls, Times, Unseen
+from workbench.analysis.stalls.serving import fetching
 
 if TYPE_CHECKING:
     from workbench.store.loader import LoaderRecords

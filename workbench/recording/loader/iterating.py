@@ -29,6 +29,7 @@ class Delivery:
     """When its bytes were there to be read and somebody was there to read them."""
     receive_ns: int | None = None
     unpickle_ns: int | None = None
+    unpickle_cpu_ns: int | None = None
     received_ns: int | None = None
     received_bytes: int | None = None
     pin_start_ns: int | None = None
@@ -50,7 +51,8 @@ class IteratorProbe:
     _open: dict[tuple[int, int], Delivery] = field(default_factory=dict)
     _order: deque[tuple[int, int]] = field(default_factory=deque)
     _poll_ready: dict[int, int] = field(default_factory=dict)
-    _bytes_read: dict[int, tuple[int, int]] = field(default_factory=dict)
+    _bytes_read: dict[int, tuple[int, int, int]] = field(default_factory=dict)
+    """By thread: when it had read bytes, on both clocks, and how many."""
     _last: int = -1
     _pins: bool = False
     """Whether a thread stands between arrival and delivery."""
@@ -93,7 +95,8 @@ class IteratorProbe:
 
         def timed_receive(*args: Any, **kwargs: Any) -> Any:
             data = receive(*args, **kwargs)
-            self._bytes_read[threading.get_ident()] = time.monotonic_ns(), len(data)
+            now = time.monotonic_ns(), time.thread_time_ns()
+            self._bytes_read[threading.get_ident()] = (*now, len(data))
             return data
 
         def timed_get(*args: Any, **kwargs: Any) -> Any:
@@ -166,13 +169,13 @@ class IteratorProbe:
 
     def _arrived(self, batch: int, now: int) -> None:
         found, thread = self._of(batch), threading.get_ident()
-        read, size = self._bytes_read.get(thread, (None, None))
+        read, cpu, size = self._bytes_read.get(thread, (None, 0, None))
         ready = self._poll_ready.get(thread)
         if not self._pins:
             self._last = batch
         found.received_ns, found.received_bytes, found.ready_ns = now, size, ready
         if read is not None:
-            found.unpickle_ns = now - read
+            found.unpickle_ns, found.unpickle_cpu_ns = now - read, time.thread_time_ns() - cpu
             found.receive_ns = None if ready is None else read - ready
 
     def _deliver(self, batch: int, began: int) -> Delivery:

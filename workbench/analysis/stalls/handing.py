@@ -1,0 +1,92 @@
+"""What keeps a batch that is made from being handed over: the lock that the next one holds.
+
+A thread of the worker pickles a batch beside the fetch of the next one, and another thread gives
+the training process what it asks for while it unpickles. Where that fetch computes in Python it
+holds the interpreter's lock, and they wait for it, up to the switch interval (5 ms) at every turn.
+No faster hand-over ends such a wait; cheaper samples do.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workbench.analysis.stalls.batches import MISSING, Batches
+from workbench.analysis.stalls.chain import Chain, Link
+from workbench.analysis.stalls.fetch import FetchShares
+from workbench.analysis.stalls.parts import PART, PARTS, Times, rounded
+from workbench.analysis.stalls.serving import busy_spans, inside_of, worker_key
+
+_HELD = ("decode", "oversubscription", "collate")
+"""Parts of a fetch in which it can hold the lock; blocked threads have given it up."""
+_NEXT_TO_NOTHING = 1e-12
+
+
+def handing_over(pieces: Chain, got: Batches, batches: Batches, shares: FetchShares) -> Times:
+    """A row a piece, a column a part: what it did itself is transfer, what held it up is not.
+
+    Of the time beside a fetch of its worker, at most the share in which that fetch computed can
+    have held the lock, and none of the CPU time that pickling or unpickling used itself.
+    """
+    length = pieces.end - pieces.start
+    amounts = np.zeros((len(length), len(PARTS)), np.int64)
+    key = worker_key(got)[pieces.batch]
+    beside = inside_of(pieces.start, pieces.end, key, busy_spans(batches))
+    holding = _holding(batches, shares)[_fetched_at(key, pieces.end, batches)]
+    whole = holding.sum(axis=1)
+    held = np.minimum(beside * whole, length * (1.0 - _own(pieces, got))).astype(np.int64)
+    weights = holding / np.maximum(whole, _NEXT_TO_NOTHING)[:, None]
+    columns = np.array([PART[name] for name in _HELD])
+    amounts[:, columns] = rounded(held, weights)
+    amounts[:, PART["transfer"]] = length - held
+    return amounts
+
+
+def unpacking_ns(batches: Batches, shares: FetchShares) -> float | None:
+    """Of all unpickling the hand-over's own time: without what computing workers kept it waiting.
+
+    ``None`` where no batch was seen to be unpickled.
+    """
+    known = (batches.unpacked_from != MISSING) & (batches.received != MISSING)
+    mine = np.flatnonzero(known).astype(np.int32)
+    if not len(mine):
+        return None
+    link = np.full(len(mine), Link.UNPACKING, np.int32)
+    pieces = Chain(batches.unpacked_from[mine], batches.received[mine], mine, link)
+    return float(handing_over(pieces, batches, batches, shares)[:, PART["transfer"]].sum())
+
+
+def _fetched_at(key: Times, end: Times, batches: Batches) -> NDArray[np.int64]:
+    """The last fetch that a worker had begun before an instant, or -1."""
+    seen = np.flatnonzero((batches.fetch_start != MISSING) & (batches.worker != MISSING))
+    theirs, start = worker_key(batches)[seen], batches.fetch_start[seen]
+    found = np.full(len(key), -1, np.int64)
+    for one in np.unique(key):
+        mine = theirs == one
+        order = np.argsort(start[mine], kind="stable")
+        rows = np.insert(seen[mine][order], 0, -1)
+        asked = key == one
+        found[asked] = rows[np.searchsorted(start[mine][order], end[asked])]
+    return found
+
+
+def _holding(batches: Batches, shares: FetchShares) -> NDArray[np.float64]:
+    """Of every fetch the shares of ``_HELD``."""
+    seen = batches.fetch_end != MISSING
+    samples = np.where(seen, batches.collate_start - batches.fetch_start, 0).astype(np.float64)
+    collate = np.where(seen, batches.fetch_end - batches.collate_start, 0).astype(np.float64)
+    whole = np.maximum(samples + collate, 1.0)
+    delayed = shares.samples[:, 2] * samples + shares.collate[:, 1] * collate
+    decode, put = shares.samples[:, 1] * samples, shares.collate[:, 0] * collate
+    return np.stack([decode, delayed, put], axis=1) / whole[:, None]
+
+
+def _own(pieces: Chain, got: Batches) -> NDArray[np.float64]:
+    """Of the stage that a piece lies in, the share in which it was really being handed over."""
+    sending = pieces.link == Link.SENDING
+    start = np.where(sending, got.fetch_end[pieces.batch], got.unpacked_from[pieces.batch])
+    end = np.where(sending, got.sent[pieces.batch], got.received[pieces.batch])
+    cpu = np.where(sending, got.pickling_cpu[pieces.batch], got.unpickling_cpu[pieces.batch])
+    known = (start != MISSING) & (end > start) & (cpu != MISSING)
+    taken = np.where(known, end - np.where(known, start, 0), 1).astype(np.float64)
+    return np.where(known, np.clip(np.where(known, cpu, 0) / taken, 0.0, 1.0), 0.0)
