@@ -1,18 +1,22 @@
 """What does the preflight say, and when does it warn?"""
 
 import sys
+from typing import Any
 
 import pytest
 
 from workbench.machine import (
+    AttentionBackEnd,
     Check,
     CpuLimits,
     DeviceInfo,
+    DtypeProbe,
     Load,
     Preflight,
     SharedMemory,
     checks,
     preflight,
+    probe_rows,
 )
 
 MB = 10**6
@@ -72,16 +76,59 @@ def test_a_device_that_others_use_is_a_warning():
     assert row.state == "warning"
 
 
+def ratio(dtype: str, matmul: float | None, **rest: Any) -> DtypeProbe:
+    fields = {"supported": True, "native": True, "convolution_ratio": None, "reason": None} | rest
+    return DtypeProbe(dtype=dtype, matmul_ratio=matmul, **fields)
+
+
 def test_fp16_that_the_cpu_imitates_is_named_with_its_price():
-    row = checks.precision_row({"bf16": True, "fp16": False})
-    assert row.value == "bf16 native, fp16 imitated"
-    assert "fp16" in (row.remedy or "")
+    row = probe_rows.dtype_row(
+        "CPU",
+        [
+            ratio("fp32", 1.0),
+            ratio("bf16", 0.26, convolution_ratio=0.52),
+            ratio("fp16", 37.4, native=False, convolution_ratio=230.0),
+            ratio("fp8", None, supported=False, native=False, reason="no such product"),
+        ],
+    )
+    assert row.value == (
+        "bf16 native, 0.26 to 0.52 × the time of fp32; "
+        "fp16 imitated, 37 to 230 × the time of fp32; fp8 no (no such product)"
+    )
+    assert row.remedy == "slower than fp32 here: fp16 (37 to 230 × the time of fp32)"
 
 
-def test_an_unknown_precision_is_not_called_slow():
-    row = checks.precision_row({"bf16": None, "fp16": None})
-    assert "cannot tell" in row.value
+def test_a_precision_that_was_not_measured_is_not_called_slow():
+    row = probe_rows.dtype_row("CPU", [ratio("bf16", None, native=None, reason="not measured")])
+    assert row.value == "bf16 cannot tell whether native (not measured)"
     assert row.remedy is None
+
+
+def test_attention_says_what_works_and_what_nobody_tried():
+    made = [
+        AttentionBackEnd(name="flash", dtypes=("bf16", "fp16")),
+        AttentionBackEnd(name="cudnn", dtypes=()),
+        AttentionBackEnd(name="math", dtypes=None),
+    ]
+    assert probe_rows.attention_row("cuda:0", made).value == "flash (bf16, fp16); not tried: math"
+
+
+def test_a_gtx_of_the_turing_generation_has_no_tensor_cores():
+    device = DeviceInfo(
+        index=0, type="cuda", name="NVIDIA GeForce GTX 1650", arch="sm_75", memory_bytes=4000 * MB
+    )
+    assert "no: lower precision saves memory" in probe_rows.tensor_core_row(device).value
+
+
+def test_compiling_for_a_device_without_triton_is_a_warning(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("workbench.machine.toolchain.find_spec", lambda name: None)
+    row = probe_rows.compile_row(["cuda"])
+    assert row.state == "warning"
+    assert "for cuda it lacks Triton" in row.value
+
+
+def test_without_torch_nothing_is_tried():
+    assert probe_rows.probe_rows(None, ()) == []
 
 
 def test_the_worst_row_is_the_state_of_all():
@@ -92,7 +139,15 @@ def test_the_worst_row_is_the_state_of_all():
 def test_preflight_looks_at_everything_here_without_opening_a_device():
     found = preflight()
     names = [row.name for row in found.rows]
-    for name in ("Python", "torch", "Processors", "Competing load", "Shared memory", "Packages"):
+    for name in (
+        "Python",
+        "torch",
+        "Processors",
+        "Competing load",
+        "Shared memory",
+        "CPU precision",
+        "Packages",
+    ):
         assert name in names
     assert all(row.value for row in found.rows)
     assert not sys.modules["torch"].cuda.is_initialized()

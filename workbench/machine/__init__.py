@@ -2,7 +2,8 @@
 
 from workbench.machine.accelerators import DeviceInfo, devices
 from workbench.machine.attention import AttentionBackEnd, attention_back_ends
-from workbench.machine.checks import Check, Preflight, preflight
+from workbench.machine.check import Check
+from workbench.machine.checks import Preflight, preflight
 from workbench.machine.competing_load import Load, load
 from workbench.machine.cpus import CpuLimits, cpu_limits, usable_cpus
 from workbench.machine.dev_shm import SharedMemory, shared_memory

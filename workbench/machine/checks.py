@@ -2,20 +2,18 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
 
 from workbench.machine.accelerators import DeviceInfo, devices
+from workbench.machine.check import Check, State
 from workbench.machine.competing_load import Load, load
 from workbench.machine.cpus import CpuLimits, cpu_limits
 from workbench.machine.dev_shm import SharedMemory, shared_memory
-from workbench.machine.dtypes import native_dtypes
 from workbench.machine.installed import versions
 from workbench.machine.nvidia import nvidia_devices
-from workbench.machine.toolchain import cpp_compiler, python_headers, start_method
+from workbench.machine.probe_rows import compile_row, probe_rows
+from workbench.machine.toolchain import start_method
 from workbench.machine.tracing import DeviceTracing, device_tracing
 from workbench.units import bytes_text, share_text, significant
-
-State = Literal["ok", "warning", "problem"]
 
 SMALL_SHARED_MEMORY = 1_000_000_000
 """Containers give 64 MB by default and were cured with 2 to 3 GB (pytorch #5040)."""
@@ -24,16 +22,6 @@ CROWDED = 0.25
 STOLEN = 0.05
 """Own choice: share of the processors that the host may take before we say so."""
 SHOWN_VERSIONS = ("torch", "numpy", "plotly", "jupyterlab", "ipywidgets", "anywidget", "papermill")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Check:
-    """One row: what was looked at, what was found, and what to do about it."""
-
-    name: str
-    value: str
-    state: State = "ok"
-    remedy: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +38,10 @@ class Preflight:
 
 
 def preflight() -> Preflight:
-    """Look at this machine; opens no device and changes nothing."""
+    """Look at this machine; opens no device in this process and changes nothing.
+
+    What each type costs is measured in another process the first time, which takes seconds.
+    """
     installed = versions()
     found = devices()
     return Preflight(
@@ -62,8 +53,8 @@ def preflight() -> Preflight:
             shared_memory_row(shared_memory()),
             *device_rows(found, hidden_nvidia=_hidden_nvidia(found)),
             *(tracing_row(device_tracing(kind), kind) for kind in sorted({d.type for d in found})),
-            precision_row(native_dtypes()),
-            compile_row(cpp_compiler(), headers=python_headers()),
+            *probe_rows(installed["torch"], found),
+            compile_row(sorted({"cpu", *(device.type for device in found)})),
             start_method_row(start_method()),
             packages_row(installed),
         )
@@ -195,33 +186,6 @@ def tracing_row(found: DeviceTracing, kind: str) -> Check:
     if found.counters_restricted:
         value += " Hardware counters are for administrators only; kernel times need none."
     return Check(name=name, value=value)
-
-
-def precision_row(native: Mapping[str, bool | None]) -> Check:
-    """Which low precision is worth a try on the CPU."""
-    words = {True: "native", False: "imitated", None: "cannot tell"}
-    value = ", ".join(f"{name} {words[native[name]]}" for name in native)
-    slow = [name for name in native if native[name] is False]
-    return Check(
-        name="CPU precision",
-        value=value,
-        remedy=f"{' and '.join(slow)} on the CPU is many times slower than fp32." if slow else None,
-    )
-
-
-def compile_row(compiler: str | None, *, headers: bool) -> Check:
-    """What torch.compile needs for code on the CPU."""
-    missing = [] if compiler else ["no C++ compiler"]
-    if not headers:
-        missing.append("no Python.h")
-    if not missing:
-        return Check(name="torch.compile", value=f"C++ compiler {compiler}, Python headers")
-    return Check(
-        name="torch.compile",
-        value=" and ".join(missing),
-        state="warning",
-        remedy="for compile on the CPU; on Debian: apt-get install g++ python3-dev",
-    )
 
 
 def start_method_row(method: str) -> Check:
