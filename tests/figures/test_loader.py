@@ -41,6 +41,18 @@ def test_the_largest_part_of_the_wait_is_the_title() -> None:
     assert list(figure.data[0].y) == [20, 25]
 
 
+def test_anything_else_is_said_to_be_what_it_is() -> None:
+    """Of 40 ms, 20 are other: 18 asleep in samples, and 2 (5 %) between worker and loop."""
+    parts = {"decode": np.array([20]) * MS, "other": np.array([20]) * MS}
+    by = {"blocked": 18 * MS, "handed": 2 * MS, "queued": 0}
+    figure = stall_parts(parts, numbers=(3,), other_by=by)
+    assert "anything else is samples that wait outside the processor" in subtitle(figure)
+    assert "(network, lock, sleep) (45 %)" in subtitle(figure)
+    assert "the loop's own thread had other work (5 %)" in subtitle(figure).replace("&#39;", "'")
+    little = {"decode": np.array([990]) * MS, "other": np.array([10]) * MS}
+    assert "anything else" not in subtitle(stall_parts(little, numbers=(3,), other_by=by))
+
+
 def test_many_steps_are_means_that_keep_the_sum() -> None:
     values = np.arange(1_000) * MS
     figure = stall_parts({"decode": values}, numbers=range(1_000))

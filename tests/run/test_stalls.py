@@ -37,6 +37,7 @@ def test_the_document_and_the_rules_have_the_same_split(tmp_path: Path) -> None:
     run = wb.open(sample.measured_run(tmp_path, "run", step_ms=1.2, loader=True))
     told = run.summary.to_json()["ranks"][0]["input"]
     assert sum(told["stalls_us"].values()) == told["exposed_us"]
+    assert sum(told["stalls_other_us"].values()) == told["stalls_us"]["other"]
     assert json.loads(json.dumps(told)) == told
     from workbench.run.loader_facts import loader_facts
 

@@ -21,6 +21,17 @@ SEEN = 0.005
 """Parts of a smaller share cannot be seen in a bar, and are not named beside it."""
 UNSEEN = "the inside of the loader was not recorded; use wb.profile, or cap.watch(loader)."
 WHAT = "What the wait for data is spent on"
+TOLD_OTHER = 0.03
+"""Own choice: from this share of the wait on, it is said what "anything else" is."""
+OTHER = {
+    "blocked": "samples that wait outside the processor, not for file reads (network, lock, sleep)",
+    "queued": "batches that their idle worker had not begun (sampler, way of the index)",
+    "handed": "batches that lay ready while the loop's own thread had other work",
+    "unseen": "batches made where nothing was recorded",
+    "after": "what the wait still holds when the loader has given the batch",
+    "nowhere": "waits for no batch that was recorded",
+}
+"""What ``other`` is, by the reasons of ``analysis.stalls.parts.OTHER``."""
 
 
 def stall_parts(
@@ -28,6 +39,7 @@ def stall_parts(
     *,
     numbers: Sequence[int] = (),
     whole_ns: Mapping[str, int | None] | None = None,
+    other_by: Mapping[str, int] | None = None,
     who: str = "the loop",
     reason: str = UNSEEN,
 ) -> "go.Figure":
@@ -37,6 +49,7 @@ def stall_parts(
         parts_ns: Nanoseconds of every step by part; ``None`` = could not be seen.
         numbers: Numbers of the steps.
         whole_ns: The same over the whole window, for the title; the steps when not given.
+        other_by: Nanoseconds of the part ``other`` by reason, over the same window.
         who: Who waits: "GPU 0", "the loop".
         reason: Said when there is nothing to draw.
     """
@@ -52,7 +65,7 @@ def stall_parts(
     sums = whole_ns or {name: int(values.sum()) for name, values in layers.items()}
     drawn = stacked(
         names.plain(headline(sums, float(whole.mean()), who)),
-        names.plain(_subtitle(len(numbers), size, parts_ns)),
+        names.plain(_subtitle(len(numbers), size, parts_ns) + _other(sums, other_by)),
         axis=f"exposed wait ({scale.unit})",
         steps=len(numbers),
     )
@@ -74,6 +87,24 @@ def headline(sums: Mapping[str, int | None], mean_ns: float, who: str) -> str:
         f"{share_text(known[most] / total)} of the wait for data is {palette.stall(most).waits}: "
         f"{who} waits {time_text(mean_ns)} a step"
     )
+
+
+def what_is_other(sums: Mapping[str, int | None], by: Mapping[str, int] | None) -> str | None:
+    """What most of "anything else" is, where that is more than a few percent of the wait."""
+    total, other = sum(ns for ns in sums.values() if ns), sums.get("other") or 0
+    if not by or not total or other < TOLD_OTHER * total:
+        return None
+    told = [
+        f"{OTHER[reason]} ({share_text(ns / total)})"
+        for reason, ns in sorted(by.items(), key=lambda pair: -pair[1])
+        if ns >= TOLD_OTHER * total
+    ]
+    return f"anything else is {'; '.join(told)}" if told else None
+
+
+def _other(sums: Mapping[str, int | None], by: Mapping[str, int] | None) -> str:
+    said = what_is_other(sums, by)
+    return "" if said is None else f" · {said}"
 
 
 def _subtitle(count: int, size: int, parts_ns: Mapping[str, Times | None]) -> str:

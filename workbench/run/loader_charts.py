@@ -31,7 +31,13 @@ def stalls(_: Run, rank: RankAnalysis) -> StaticFigure:
         name: None if found.by_part[name] is None else np.asarray(amounts[:, place], np.int64)
         for name, place in PART.items()
     }
-    return stalls_chart(parts, numbers=steps.numbers, whole_ns=found.by_part, who=_who(rank))
+    return stalls_chart(
+        parts,
+        numbers=steps.numbers,
+        whole_ns=found.by_part,
+        other_by=found.other_by,
+        who=_who(rank),
+    )
 
 
 def lanes(run: Run, rank: RankAnalysis) -> StaticFigure:

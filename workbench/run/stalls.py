@@ -92,11 +92,17 @@ def stalls_json(rank: RankAnalysis) -> dict[str, Any]:
     """Fields beside the wait for input, in microseconds."""
     found = rank.stalls
     if found is None:
-        return {"stalls_us": None, "workers": None, "workers_fetching": None}
+        return {
+            "stalls_us": None,
+            "stalls_other_us": None,
+            "workers": None,
+            "workers_fetching": None,
+        }
     return {
         "stalls_us": {
             name: None if ns is None else ns / 1000 for name, ns in found.by_part.items()
         },
+        "stalls_other_us": {name: ns / 1000 for name, ns in found.other_by.items()},
         "workers": found.workers,
         "workers_fetching": found.fetching,
     }

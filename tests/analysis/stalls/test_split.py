@@ -190,6 +190,21 @@ def test_workers_that_ran_before_are_unseen_and_no_cause_is_made_up() -> None:
     assert unseen == {"storage", "decode", "collate", "starvation", "oversubscription"}
 
 
+def test_what_is_other_is_told_by_its_reason() -> None:
+    """Sampler until 4, asleep for half of the samples until 44, ready at 50, 10 to come back."""
+    row = batch(0, wait=(0, 60), fetch=(4, 44), samples_cpu_ns=20_000)
+    stalls = split(records(row), spans((0, 60)))
+    assert told(stalls) == {"decode": 20, "other": 40}
+    reasons = {name: ns / 1000 for name, ns in stalls.other_by.items() if ns}
+    assert reasons == {"queued": 4, "blocked": 20, "handed": 16}
+
+
+def test_workers_whose_inside_nobody_saw_are_a_reason_of_their_own() -> None:
+    stalls = split(records(batch(0, wait=(0, 50), received=40)), spans((0, 50)))
+    reasons = {name: ns / 1000 for name, ns in stalls.other_by.items() if ns}
+    assert reasons == {"unseen": 40, "handed": 10}
+
+
 def test_a_tail_of_a_fetch_is_divided_as_the_whole_was() -> None:
     """A quarter of the samples' time was spent in reads: so is a quarter of each stretch."""
     row = batch(0, worker=0, wait=(60, 100), fetch=(0, 100), received=100)

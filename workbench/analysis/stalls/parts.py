@@ -23,6 +23,12 @@ PARTS = (
     "other",
 )
 """In the order of a batch's way; then what keeps it from going its way."""
+OTHER = ("blocked", "queued", "handed", "unseen", "after", "nowhere")
+"""What ``other`` can be. *blocked*: making samples, and neither on a processor nor ready for one nor
+in a read of a file: the network, a lock, sleep; *queued*: its worker was idle and had not begun it
+(the sampler, the way of an index); *handed*: it lay ready and the loop's thread had other work;
+*unseen*: it was where nothing was recorded; *after*: the loader had given it, and the range that
+counts as waiting went on; *nowhere*: no batch is known to have been waited for."""
 PART = {name: place for place, name in enumerate(PARTS)}
 """Column of each part in the amounts of a split."""
 
@@ -48,6 +54,8 @@ class Stalls:
     by_part: Mapping[str, int | None]
     """Nanoseconds by part, in the order of ``PARTS``; they sum to the exposed wait exactly.
     ``None``: could not be seen, and what it took is in ``other``."""
+    other_by: Mapping[str, int]
+    """Nanoseconds of ``other`` by what they were, of ``OTHER``; they sum to it exactly."""
     pieces: StallPieces
     workers: int
     """Most worker processes that a loader ran with; 0: the training process loads."""

@@ -18,7 +18,7 @@ from workbench.analysis.stalls.batches import MISSING, Batches, batches_of, star
 from workbench.analysis.stalls.chain import Chain, Link, chain, delivered
 from workbench.analysis.stalls.crowding import crowded_share
 from workbench.analysis.stalls.fetch import FetchShares, fetch_shares
-from workbench.analysis.stalls.parts import PART, Rows, StallPieces, Stalls, Times, Unseen
+from workbench.analysis.stalls.parts import OTHER, PART, Rows, StallPieces, Stalls, Times, Unseen
 from workbench.analysis.stalls.serving import fetching
 
 if TYPE_CHECKING:
@@ -74,6 +74,7 @@ def split_stalls(
     return Stalls(
         exposed_ns=total(exposed),
         by_part=_by_part(amounts, got, shares, copies_seen=copying is not None),
+        other_by=_other_by(pieces.link, amounts),
         pieces=StallPieces(
             pieces.start,
             pieces.end,
@@ -136,3 +137,21 @@ def _by_part(
     return {
         name: int(sums[place]) if seen.get(name, True) else None for name, place in PART.items()
     }
+
+
+_REASONS = {
+    Link.SAMPLES: "blocked",
+    Link.QUEUED: "queued",
+    Link.HANDED: "handed",
+    Link.UNSEEN: "unseen",
+    Link.AFTER: "after",
+    Link.NOWHERE: "nowhere",
+}
+
+
+def _other_by(link: Rows, amounts: Times) -> dict[str, int]:
+    """What ``other`` is, by the link that its pieces lie in."""
+    found = dict.fromkeys(OTHER, 0)
+    for each, reason in _REASONS.items():
+        found[reason] += int(amounts[link == each, PART["other"]].sum())
+    return found
