@@ -24,9 +24,9 @@ PARTS = (
 )
 """In the order of a batch's way; then what keeps it from going its way."""
 OTHER = ("blocked", "queued", "handed", "unseen", "after", "nowhere")
-"""What ``other`` can be. *blocked*: making samples, and neither on a processor nor ready for one nor
-in a read of a file: the network, a lock, sleep; *queued*: its worker was idle and had not begun it
-(the sampler, the way of an index); *handed*: it lay ready and the loop's thread had other work;
+"""What ``other`` can be. *blocked*: making samples, and neither on a processor nor ready for one,
+nor in a read of a file: the network, a lock, sleep; *queued*: its worker was idle and had not begun
+it (the sampler, the way of an index); *handed*: it lay ready and the loop's thread had other work;
 *unseen*: it was where nothing was recorded; *after*: the loader had given it, and the range that
 counts as waiting went on; *nowhere*: no batch is known to have been waited for."""
 PART = {name: place for place, name in enumerate(PARTS)}
