@@ -1,5 +1,6 @@
 """What the switches change and what is recorded, as frozen records."""
 
+from workbench.settings.checks import asked_of_workers
 from workbench.settings.record import Record, check_records
 from workbench.settings.settings import (
     Attention,
@@ -20,5 +21,6 @@ __all__ = [
     "Record",
     "Settings",
     "StartMethod",
+    "asked_of_workers",
     "check_records",
 ]

@@ -30,12 +30,6 @@ _SWITCHES = (
     *("channels_last", "set_to_none", "pin_memory", "persistent_workers", "non_blocking"),
     *("drop_last", "batched_fetch", "in_order"),
 )
-NEED_WORKERS = (
-    *("prefetch_factor", "persistent_workers", "multiprocessing_context", "worker_threads"),
-    "in_order",
-)
-"""Settings that act on worker processes; ``in_order`` only when it is False."""
-
 _DEVICE = re.compile(r"(cpu|(cuda|xpu|mps)(:\d+)?)")
 
 Check = Callable[[str, Any], Any]
@@ -171,15 +165,21 @@ def _check_compilation(values: Mapping[str, Any]) -> None:
         )
 
 
+def asked_of_workers(values: Mapping[str, Any]) -> tuple[str, ...]:
+    """The settings among ``values`` that can act only in or on worker processes."""
+    names = ("prefetch_factor", "persistent_workers", "multiprocessing_context", "worker_threads")
+    asked = tuple(name for name in names if values.get(name))
+    # A loader without workers gives its batches in order in any case.
+    return (*asked, "in_order") if values.get("in_order") is False else asked
+
+
 def _check_workers(values: Mapping[str, Any]) -> None:
     if values["workers"] == 0:
-        for name in NEED_WORKERS:
-            asked = values[name] is False if name == "in_order" else values[name]
-            if asked:
-                raise SettingError(
-                    f"{name} needs worker processes, but workers=0: "
-                    f"set workers to 1 or more, or leave {name} out."
-                )
+        for name in asked_of_workers(values):
+            raise SettingError(
+                f"{name} needs worker processes, but workers=0: "
+                f"set workers to 1 or more, or leave {name} out."
+            )
     if values["non_blocking"] and values["pin_memory"] is False:
         raise SettingError(
             "non_blocking=True needs pinned memory, but pin_memory=False: copies from pageable "

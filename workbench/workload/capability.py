@@ -4,6 +4,7 @@ import torch
 
 from workbench.errors import SettingError
 from workbench.settings import Settings
+from workbench.workload.precision import check_cache
 from workbench.workload.source import Source
 from workbench.workload.training import needs_closure
 from workbench.workload.workload import Workload
@@ -22,17 +23,55 @@ def check_reach(work: Workload, settings: Settings) -> None:
             "and steps the optimizer itself. Give the step a control argument, "
             "step(model, batch, control), and use what it offers."
         )
-    if work.step is None and not work.trains and (settings.accumulation or 1) > 1:
+    own = work.step is not None
+    check_cache(settings.precision, settings.autocast_cache, inside=not own or work.takes_control)
+    if not own and not work.trains:
+        _check_inference(settings)
+    if not own and not work.optimizers and settings.clip_norm is not None:
         raise SettingError(
-            f"accumulation={settings.accumulation} cannot act: without loss and optimizer there is "
-            "no gradient to accumulate. Use a smaller batch_size to save memory."
+            f"clip_norm={settings.clip_norm:g} cannot act: without an optimizer no step follows "
+            "for which gradients could be limited."
         )
-    if work.step is None and settings.precision == "fp16":
-        for optimizer in work.optimizers:
-            if needs_closure(optimizer):
+    if not own:
+        _check_closures(work, settings)
+
+
+def _check_inference(settings: Settings) -> None:
+    asked = {
+        "accumulation": (settings.accumulation or 1) > 1,
+        "checkpointing": settings.checkpointing is not None,
+        "set_to_none": settings.set_to_none is not None,
+        "loss_scale": settings.loss_scale is not None,
+    }
+    why = {
+        "accumulation": "no gradient to accumulate. Use a smaller batch_size to save memory",
+        "checkpointing": "no backward pass, and no activation is kept for one",
+        "set_to_none": "no gradient to drop or to clear",
+        "loss_scale": "no gradient to scale",
+    }
+    for name, wanted in asked.items():
+        if wanted:
+            raise SettingError(
+                f"{name}={getattr(settings, name)} cannot act: without loss and optimizer there is "
+                f"{why[name]}."
+            )
+
+
+def _check_closures(work: Workload, settings: Settings) -> None:
+    """Refuse what would change losses or gradients between the calls of a line search."""
+    asked = {
+        "precision='fp16'": (settings.precision == "fp16", "gradient scaling. Use 'bf16'"),
+        f"clip_norm={settings.clip_norm}": (
+            settings.clip_norm is not None,
+            "clipping: its search compares losses along gradients. Leave clip_norm out",
+        ),
+    }
+    for optimizer in work.optimizers:
+        for name, (wanted, what) in asked.items():
+            if wanted and needs_closure(optimizer):
                 raise SettingError(
-                    f"precision='fp16' cannot act: gradient scaling cannot be used with "
-                    f"{type(optimizer).__name__}, which evaluates the model itself. Use 'bf16'."
+                    f"{name} cannot act: {type(optimizer).__name__} evaluates the model itself "
+                    f"within its step, which does not go with {what}."
                 )
 
 
@@ -72,6 +111,10 @@ def _inside(settings: Settings) -> str | None:
         return f"accumulation={settings.accumulation}"
     if settings.non_blocking:
         return "non_blocking=True"
+    if settings.clip_norm is not None:
+        return f"clip_norm={settings.clip_norm:g}"
+    if settings.set_to_none is not None:
+        return f"set_to_none={settings.set_to_none}"
     return None
 
 

@@ -1,12 +1,13 @@
 """torch.compile for a run: whether it can act here, and the compiled twin of the model."""
 
 import importlib
+import inspect
 import os
 import shutil
 import sys
 import sysconfig
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,10 @@ import torch
 from torch import nn
 
 from workbench.errors import SettingError
+from workbench.settings import Settings
+
+_LIMITS = ("recompile limit", "recompile_limit", "cache_size_limit")
+_MOST_BREAKS = 5
 
 
 def is_compiled(model: Any) -> bool:
@@ -27,28 +32,94 @@ def is_compiled(model: Any) -> bool:
     )
 
 
-def compiled(model: Any, device: torch.device) -> Any:
+def compiled(model: Any, settings: Settings, device: torch.device) -> Any:
     """The compiled twin; the model itself is not changed.
 
     Raises:
         SettingError: When the model is compiled already, or the tool chain is not there.
     """
+    asked = f"compile={settings.compile!r}"
     if is_compiled(model):
         raise SettingError(
-            "compile=True cannot act: the model (or a part of it) is compiled already. "
+            f"{asked} cannot act: the model (or a part of it) is compiled already. "
             "Use compile=False to see what compilation gains."
+        )
+    if isinstance(model, nn.DataParallel):
+        raise SettingError(
+            f"{asked} cannot act: DataParallel runs new copies of the model at every step, which "
+            "would be compiled each time. Give the module inside it."
         )
     missing = _missing_tool(device)
     if missing is not None:
-        raise SettingError(f"compile=True cannot act: {missing}.")
+        raise SettingError(f"{asked} cannot act: {missing}.")
     with warnings.catch_warnings():
         # Importing the compiler warns of torch's own deprecated calls; as errors they would end it.
         warnings.simplefilter("ignore")
         importlib.import_module("torch._inductor.compile_fx")
     try:
-        return torch.compile(model)
+        return torch.compile(model, **compile_options(settings))
     except RuntimeError as error:
-        raise SettingError(f"compile=True cannot act on this model: {error}") from error
+        raise SettingError(f"{asked} cannot act on this model: {error}") from error
+
+
+def compile_options(settings: Settings) -> dict[str, Any]:
+    """What ``torch.compile`` is called with under these settings."""
+    options: dict[str, Any] = {}
+    if isinstance(settings.compile, str) and settings.compile != "default":
+        options["mode"] = settings.compile
+        if settings.compile == "max-autotune" and settings.cuda_graphs is False:
+            options["mode"] = "max-autotune-no-cudagraphs"
+    elif settings.cuda_graphs:
+        options["mode"] = "reduce-overhead"  # which is the default mode with CUDA graphs
+    if settings.compile_dynamic is not None:
+        options["dynamic"] = settings.compile_dynamic
+    if settings.compile_fullgraph:
+        options["fullgraph"] = True
+    if "isolate_recompiles" in inspect.signature(torch.compile).parameters:
+        # Otherwise earlier runs of the same model count, and the ninth would run as plain code.
+        options["isolate_recompiles"] = True
+    return options
+
+
+def compiler_watch() -> Callable[[], list[str]]:
+    """Start to watch the compiler; call the result for what it has told since, for people."""
+    before = _breaks()
+
+    def told() -> list[str]:
+        since = {why: n - before.get(why, 0) for why, n in _breaks().items()}
+        found = [(why, n) for why, n in since.items() if n > 0]
+        limit = [why for why, _ in found if any(word in why for word in _LIMITS)]
+        breaks = [f"{_short(why)} (× {n})" for why, n in found if why not in limit]
+        notes = []
+        if breaks:
+            notes.append(
+                f"torch.compile broke the graph, and what lies between ran as plain code: "
+                f"{'; '.join(breaks[:_MOST_BREAKS])}"
+            )
+        if limit:
+            notes.append(
+                "torch.compile gave up on a function that it had to compile again too often, and "
+                "ran it as plain code: compile_dynamic=True may help"
+            )
+        return notes
+
+    return told
+
+
+def _breaks() -> dict[str, int]:
+    utils = sys.modules.get("torch._dynamo.utils")
+    if utils is None:
+        return {}
+    found: dict[str, int] = {}
+    for kind in ("graph_break", "unimplemented"):
+        for why, count in utils.counters[kind].items():
+            found[str(why)] = found.get(str(why), 0) + int(count)
+    return found
+
+
+def _short(why: str) -> str:
+    lines = [line.strip() for line in why.splitlines() if line.strip()]
+    return lines[0][:120] if lines else "no reason given"
 
 
 @contextmanager

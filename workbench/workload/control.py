@@ -1,11 +1,11 @@
 """What a step of the user's own can ask for, so that settings reach inside it."""
 
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.amp.grad_scaler import GradScaler
 from torch.autograd.profiler import record_function
 from torch.optim import Optimizer
@@ -14,6 +14,7 @@ from workbench.settings import Precision
 from workbench.workload.objective import split
 from workbench.workload.placement import moved
 from workbench.workload.precision import autocast
+from workbench.workload.switches.gradients import clip, step_scaled
 
 
 class Control:
@@ -21,73 +22,161 @@ class Control:
 
     Example:
         def step(model, batch, control):
-            optimizer.zero_grad()
+            control.zero_grad(optimizer)
             for part, share in control.micro_batches(batch):
                 inputs, targets = control.to_device(part)
                 with control.forward():
                     loss = loss_function(model(inputs), targets)
                 control.backward(loss * share)
             control.optimizer_step(optimizer)
+
+    Attributes:
+        device: The device of the run.
+        skipped_steps: Optimizer steps that fp16 scaling left out, because gradients overflowed;
+            ``None`` where a fused optimizer decides that on the device.
     """
 
     def __init__(
         self,
         *,
         device: torch.device,
-        precision: Precision | None,
-        scaler: GradScaler | None,
-        accumulation: int,
-        non_blocking: bool,
-        channels_last: bool,
+        precision: Precision | None = None,
+        scaler: GradScaler | None = None,
+        accumulation: int = 1,
+        non_blocking: bool = False,
+        channels_last: bool = False,
+        autocast_cache: bool | None = None,
+        clip_norm: float | None = None,
+        set_to_none: bool | None = None,
     ) -> None:
         self.device = device
+        self.skipped_steps: int | None = 0
         self._precision = precision
         self._scaler = scaler
         self._accumulation = accumulation
         self._non_blocking = non_blocking
         self._channels_last = channels_last
+        self._autocast_cache = autocast_cache
+        self._clip_norm = clip_norm
+        self._set_to_none = set_to_none
+        self._unscaled: list[Optimizer] = []
+        self._used: set[str] = set()
 
     def to_device(self, batch: Any) -> Any:
-        """The batch on the device of the run, its 4-d tensors in the memory order of the run."""
+        """The batch on the device of the run, in the memory order and dtype of the run."""
+        self._used.add("to_device")
+        half = torch.bfloat16 if self._precision == "bf16_pure" else None
 
         def place(tensor: Tensor) -> Tensor:
-            last = self._channels_last and tensor.dim() == 4 and tensor.is_floating_point()
-            order = torch.channels_last if last else torch.preserve_format
-            return tensor.to(self.device, non_blocking=self._non_blocking, memory_format=order)
+            number = tensor.is_floating_point()
+            last = self._channels_last and tensor.dim() == 4 and number
+            return tensor.to(
+                self.device,
+                half if number else None,
+                non_blocking=self._non_blocking,
+                memory_format=torch.channels_last if last else torch.preserve_format,
+            )
 
         return moved(batch, place)
 
     def micro_batches(self, batch: Any) -> Iterator[tuple[Any, float]]:
         """The parts of a batch under accumulation, each with its share of the samples."""
+        self._used.add("micro_batches")
         if self._accumulation == 1:
             yield batch, 1.0
         else:
             yield from split(batch, self._accumulation)
 
+    def no_sync(self, model: Any, *, last: bool) -> AbstractContextManager[Any]:
+        """Leave gradients of all but the last micro-batch on their rank.
+
+        Args:
+            model: What is called; only one that has ranks has anything to leave out.
+            last: Whether this is the last micro-batch of the step.
+        """
+        no_sync = getattr(model, "no_sync", None)
+        wanted = not last and isinstance(model, nn.Module) and callable(no_sync)
+        return no_sync() if wanted and no_sync is not None else nullcontext()
+
     def forward(self) -> AbstractContextManager[Any]:
         """The region of forward pass and loss: autocast, and the range ``forward`` in the trace."""
-        return _Forward(self._precision, self.device)
+        self._used.add("forward")
+        return _Forward(autocast(self._precision, self.device, self._autocast_cache))
+
+    def scale(self, loss: Tensor) -> Tensor:
+        """``loss`` times the factor of fp16 scaling, for a backward pass of one's own."""
+        self._used.add("backward")
+        scaled: Tensor = loss if self._scaler is None else self._scaler.scale(loss)
+        return scaled
 
     def backward(self, loss: Tensor) -> None:
         """Compute the gradients of ``loss``, scaled for fp16, in the range ``backward``."""
         with record_function("backward"):
-            (loss if self._scaler is None else self._scaler.scale(loss)).backward()  # type: ignore[no-untyped-call]
+            self.scale(loss).backward()  # type: ignore[no-untyped-call]
+
+    def unscale(self, *optimizers: Optimizer) -> None:
+        """Divide gradients by the factor of fp16 scaling, to look at them before the step."""
+        for optimizer in optimizers:
+            if self._scaler is not None and not any(o is optimizer for o in self._unscaled):
+                self._scaler.unscale_(optimizer)
+                self._unscaled.append(optimizer)
+
+    def clip(self, *optimizers: Optimizer) -> None:
+        """Limit the gradients' norm as the settings say; :meth:`optimizer_step` does it, too."""
+        if self._clip_norm is not None and optimizers:
+            self.unscale(*optimizers)
+            clip(optimizers, self._clip_norm)
 
     def optimizer_step(self, *optimizers: Optimizer) -> None:
-        """Step the optimizers; for fp16 skip those whose gradients overflowed."""
+        """Clip and step the optimizers; for fp16 skip those whose gradients overflowed."""
+        self._used.add("optimizer_step")
+        self.clip(*optimizers)
         for optimizer in optimizers:
             if self._scaler is None:
                 optimizer.step()
             else:
-                self._scaler.step(optimizer)
+                self._count(step_scaled(self._scaler, optimizer))
         if self._scaler is not None and optimizers:
             self._scaler.update()
+            self._unscaled.clear()
+
+    def _count(self, stepped: bool | None) -> None:
+        if stepped is None or self.skipped_steps is None:
+            self.skipped_steps = None
+        elif not stepped:
+            self.skipped_steps += 1
+
+    def zero_grad(self, *optimizers: Optimizer | nn.Module) -> None:
+        """Drop the gradients of optimizers (or modules), or fill them with zeros, as set."""
+        self._used.add("zero_grad")
+        for one in optimizers:
+            if self._set_to_none is None:
+                one.zero_grad()
+            else:
+                one.zero_grad(set_to_none=self._set_to_none)
+
+    def unused(self) -> tuple[str, ...]:
+        """What settings needed and a step of the user's own never called, a sentence each."""
+        needed = (
+            ("backward", self._scaler is not None, "precision='fp16' scaled no gradient"),
+            ("forward", self._precision in {"bf16", "fp16"}, "no forward pass ran under autocast"),
+            ("micro_batches", self._accumulation > 1, "accumulation did not act"),
+            ("optimizer_step", self._scaler is not None, "no scaled gradient was scaled back"),
+            ("optimizer_step", self._clip_norm is not None, "clip_norm did not act"),
+            ("zero_grad", self._set_to_none is not None, "set_to_none did not act"),
+            ("to_device", self._non_blocking, "non_blocking did not act"),
+        )
+        return tuple(
+            f"{effect}: the step never called control.{call}"
+            for call, wanted, effect in needed
+            if wanted and call not in self._used
+        )
 
 
 class _Forward(AbstractContextManager[None]):
-    def __init__(self, precision: Precision | None, device: torch.device) -> None:
+    def __init__(self, region: AbstractContextManager[Any]) -> None:
         self._range = record_function("forward")
-        self._autocast = autocast(precision, device)
+        self._autocast = region
 
     def __enter__(self) -> None:
         self._range.__enter__()  # type: ignore[no-untyped-call]

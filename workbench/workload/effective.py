@@ -1,5 +1,6 @@
 """What is in force in a run, also where no setting asked for it."""
 
+import os
 from typing import Any
 
 import torch
@@ -8,9 +9,10 @@ from torch.utils.data import DataLoader, IterableDataset
 
 from workbench.settings import Settings
 from workbench.workload.compilation import is_compiled
-from workbench.workload.loader import shards
-from workbench.workload.precision import precision_name
+from workbench.workload.loader import WorkerStart, shards, start_method
+from workbench.workload.precision import matmul_precision, precision_name
 from workbench.workload.source import Source
+from workbench.workload.switches.batched_fetch import has_batched_fetch
 from workbench.workload.workload import Workload
 
 
@@ -33,11 +35,18 @@ def effective_values(
         "schedulers": [type(scheduler).__name__ for scheduler in work.schedulers],
         "device": str(device),
         "precision": precision_name(settings.precision, device, dtype),
+        "matmul_precision": matmul_precision(),
         "compile": settings.compile if settings.compile is not None else is_compiled(model),
         "channels_last": _is_channels_last(parameters or []),
         "accumulation": settings.accumulation or 1,
+        "clip_norm": settings.clip_norm,
+        "checkpointing": list(settings.checkpointing or ()) or None,
+        "optimizer": _optimizer_loop(work),
+        "attention": settings.attention,
         "non_blocking": bool(settings.non_blocking),
         "threads": torch.get_num_threads(),
+        "interop_threads": torch.get_num_interop_threads(),
+        "cpu_affinity": _affinity(),
         **_loader_values(source),
     }
 
@@ -45,7 +54,11 @@ def effective_values(
 def _loader_values(source: Source) -> dict[str, Any]:
     loader = source.loader
     if loader is None:
-        names = ("batch_size", "workers", "prefetch_factor", "pin_memory", "persistent_workers")
+        names = (
+            *("batch_size", "workers", "prefetch_factor", "pin_memory", "persistent_workers"),
+            *("drop_last", "batched_fetch", "in_order", "multiprocessing_context"),
+            "worker_threads",
+        )
         return {"data": source.kind, **dict.fromkeys(names)}
     batch_sampler = loader.batch_sampler
     return {
@@ -55,6 +68,11 @@ def _loader_values(source: Source) -> dict[str, Any]:
         "prefetch_factor": loader.prefetch_factor,
         "pin_memory": loader.pin_memory and torch.accelerator.is_available(),
         "persistent_workers": loader.persistent_workers,
+        "drop_last": loader.drop_last,
+        "batched_fetch": has_batched_fetch(loader.dataset),
+        "in_order": getattr(loader, "in_order", True),
+        "multiprocessing_context": start_method(loader) if loader.num_workers else None,
+        "worker_threads": _worker_threads(loader),
         "sampler": type(loader.sampler).__name__,
         "batch_sampler": None if batch_sampler is None else type(batch_sampler).__name__,
         "data_set": type(loader.dataset).__name__,
@@ -72,6 +90,31 @@ def _epoch_values(loader: DataLoader[Any]) -> dict[str, Any]:
     except Exception:  # noqa: BLE001 - of the user's sampler, which the loop does not ask
         batches = None
     return {"iterable": False, "divides_itself": None, "batches_per_epoch": batches}
+
+
+def _worker_threads(loader: DataLoader[Any]) -> int | None:
+    """Threads of one operator in a worker, as far as it is known; torch starts with one."""
+    if not loader.num_workers:
+        return None
+    start = loader.worker_init_fn
+    return start.threads if isinstance(start, WorkerStart) else 1 if start is None else None
+
+
+def _optimizer_loop(work: Workload) -> str | None:
+    """How all optimizers go over their parameters; ``None`` where that is left to torch."""
+    loops = {_loop(group) for one in work.optimizers for group in one.param_groups}
+    return loops.pop() if len(loops) == 1 else None
+
+
+def _loop(group: dict[str, Any]) -> str | None:
+    fused, foreach = group.get("fused"), group.get("foreach")
+    if fused or foreach:
+        return "fused" if fused else "foreach"
+    return "single" if foreach is False else None
+
+
+def _affinity() -> list[int] | None:
+    return sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
 
 
 def _step_kind(work: Workload) -> str:

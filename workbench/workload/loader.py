@@ -3,20 +3,20 @@
 import multiprocessing
 import sys
 from collections.abc import Callable
+from contextlib import ExitStack
 from types import FunctionType
 from typing import Any
 
+import torch
 from torch.utils.data import BatchSampler, DataLoader, Dataset, IterableDataset, IterDataPipe
 
 from workbench.errors import SettingError, WorkloadError
-from workbench.settings import Settings
+from workbench.settings import Settings, asked_of_workers
+from workbench.workload.switches.batched_fetch import set_batched_fetch
 
 LOADER_SETTINGS = (
-    "batch_size",
-    "workers",
-    "prefetch_factor",
-    "pin_memory",
-    "persistent_workers",
+    *("batch_size", "workers", "prefetch_factor", "pin_memory", "persistent_workers"),
+    *("drop_last", "batched_fetch", "in_order", "multiprocessing_context", "worker_threads"),
 )
 
 
@@ -50,7 +50,7 @@ def _check_length(dataset: Any) -> None:
         raise WorkloadError(f"the data ({name}) gave no batch: it is empty.")
 
 
-def adapted(loader: DataLoader[Any], settings: Settings) -> DataLoader[Any]:
+def adapted(loader: DataLoader[Any], settings: Settings, undo: ExitStack) -> DataLoader[Any]:
     """A copy of ``loader`` with the settings applied.
 
     Data set, sampler, collate function, generator, worker function, timeout and whatever else the
@@ -62,32 +62,37 @@ def adapted(loader: DataLoader[Any], settings: Settings) -> DataLoader[Any]:
     copy: DataLoader[Any] = object.__new__(type(loader))
     state = dict(loader.__dict__)
     state["_iterator"] = None
-    if settings.batch_size is not None:
-        _set_batch_size(state, loader, settings.batch_size)
+    _set_batches(state, loader, settings)
     _set_workers(state, loader, settings)
     if settings.pin_memory is not None:
         state["pin_memory"] = settings.pin_memory
+    if settings.batched_fetch is not None:
+        set_batched_fetch(loader, state, settings.batched_fetch, undo)
     copy.__dict__.update(state)
     return copy
 
 
-def _set_batch_size(state: dict[str, Any], loader: DataLoader[Any], size: int) -> None:
-    if loader.batch_size == size:
+def _set_batches(state: dict[str, Any], loader: DataLoader[Any], settings: Settings) -> None:
+    size = loader.batch_size if settings.batch_size is None else settings.batch_size
+    drop = loader.drop_last if settings.drop_last is None else settings.drop_last
+    if size == loader.batch_size and (settings.drop_last is None or drop == loader.drop_last):
         return
+    name = "batch_size" if size != loader.batch_size else "drop_last"
+    cannot = f"{name}={getattr(settings, name)} cannot act on this DataLoader: "
     if loader.batch_size is None:
         how = (
-            "its batch_sampler makes the batches: give the sampler another batch size"
+            "its batch_sampler makes the batches: change them there"
             if loader.batch_sampler is not None
             else "batch_size=None means that its data set gives whole batches: change them there"
         )
-        raise SettingError(f"batch_size={size} cannot act on this DataLoader: {how}.")
+        raise SettingError(f"{cannot}{how}.")
     if type(loader.batch_sampler) is not BatchSampler:
         raise SettingError(
-            f"batch_size={size} cannot act on this DataLoader: its batch sampler is a "
-            f"{type(loader.batch_sampler).__name__}, which makes batches in its own way."
+            f"{cannot}its batch sampler is a {type(loader.batch_sampler).__name__}, which makes "
+            "batches in its own way."
         )
-    state["batch_size"] = size
-    state["batch_sampler"] = BatchSampler(loader.sampler, size, loader.drop_last)
+    state.update(batch_size=size, drop_last=drop)
+    state["batch_sampler"] = BatchSampler(loader.sampler, size or 1, drop)
 
 
 def _set_workers(state: dict[str, Any], loader: DataLoader[Any], settings: Settings) -> None:
@@ -96,18 +101,45 @@ def _set_workers(state: dict[str, Any], loader: DataLoader[Any], settings: Setti
         _check_sharding(loader, workers)
     state["num_workers"] = workers
     if workers == 0:
-        for name in ("prefetch_factor", "persistent_workers"):
-            if getattr(settings, name):
-                raise SettingError(
-                    f"{name}={getattr(settings, name)} cannot act: this loader has no worker "
-                    "processes. Set workers=1 or more with it."
-                )
+        for name in asked_of_workers(settings.changes()):
+            raise SettingError(
+                f"{name}={getattr(settings, name)} cannot act: this loader has no worker "
+                "processes. Set workers=1 or more with it."
+            )
         state.update(prefetch_factor=None, persistent_workers=False, timeout=0)
         state["_DataLoader__multiprocessing_context"] = None
         return
     state["prefetch_factor"] = settings.prefetch_factor or loader.prefetch_factor or 2
-    if settings.persistent_workers is not None:
-        state["persistent_workers"] = settings.persistent_workers
+    for name in ("persistent_workers", "in_order"):
+        if getattr(settings, name) is not None:
+            state[name] = getattr(settings, name)
+    if settings.multiprocessing_context is not None:
+        state["_DataLoader__multiprocessing_context"] = _context(settings.multiprocessing_context)
+    if settings.worker_threads is not None:
+        state["worker_init_fn"] = WorkerStart(settings.worker_threads, loader.worker_init_fn)
+
+
+def _context(name: str) -> Any:
+    if name not in multiprocessing.get_all_start_methods():
+        known = ", ".join(multiprocessing.get_all_start_methods())
+        raise SettingError(
+            f"multiprocessing_context={name!r} cannot act: this system starts processes by {known}."
+        )
+    return multiprocessing.get_context(name)
+
+
+class WorkerStart:
+    """What a worker does first: set its threads, then call the user's own function."""
+
+    def __init__(self, threads: int, then: Callable[[int], None] | None) -> None:
+        self.threads = threads
+        self.then = then
+
+    def __call__(self, worker: int) -> None:
+        """Start the worker of this number."""
+        torch.set_num_threads(self.threads)
+        if self.then is not None:
+            self.then(worker)
 
 
 def _check_sharding(loader: DataLoader[Any], workers: int) -> None:
@@ -158,7 +190,9 @@ def interactive_part(loader: DataLoader[Any]) -> str | None:
     """Name of the first part of ``loader`` that a fresh worker process could not import."""
     if hasattr(sys.modules.get("__main__"), "__file__"):
         return None
-    parts: tuple[Any, ...] = (loader.dataset, loader.collate_fn, loader.worker_init_fn)
+    start = loader.worker_init_fn
+    start = start.then if isinstance(start, WorkerStart) else start
+    parts: tuple[Any, ...] = (loader.dataset, loader.collate_fn, start)
     for part in parts:
         owner: type | Callable[..., Any] = part if isinstance(part, FunctionType) else type(part)
         if owner.__module__ == "__main__":

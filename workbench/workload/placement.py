@@ -1,6 +1,6 @@
 """Where the model lies and in which memory order, and the same for batches."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -55,14 +55,10 @@ def start_device(device: torch.device) -> None:
         getattr(torch, device.type).init()
 
 
-def move_model(
-    model: nn.Module, device: torch.device, optimizers: Sequence[Optimizer], extra: Any
-) -> None:
-    """Move weights, a loss module and optimizer state; the snapshot brings them back."""
-    for part in (model, extra):
-        if isinstance(part, nn.Module):
-            part.to(device)
-    settle_optimizers(optimizers)
+def move_modules(modules: Iterable[nn.Module], device: torch.device) -> None:
+    """Move weights and buffers; the snapshot brings them back."""
+    for module in modules:
+        module.to(device)
 
 
 def settle_optimizers(optimizers: Sequence[Optimizer]) -> None:
@@ -70,11 +66,12 @@ def settle_optimizers(optimizers: Sequence[Optimizer]) -> None:
     for optimizer in optimizers:
         for parameter, state in optimizer.state.items():
             for key, value in state.items():
-                if not isinstance(value, Tensor) or value.shape != parameter.shape:
+                if key == "step" or not isinstance(value, Tensor):
                     continue
-                if key == "step":
-                    continue
-                if value.device != parameter.device or value.stride() != parameter.stride():
+                if value.shape != parameter.shape:
+                    if value.dim() and value.device != parameter.device:
+                        value.data = value.to(parameter.device)
+                elif value.device != parameter.device or value.stride() != parameter.stride():
                     placed = torch.empty_like(parameter, dtype=value.dtype)
                     value.data = placed.copy_(value)
 

@@ -1,5 +1,6 @@
 """Precision of a run: autocast, TF32, gradient scaling, and what the device can do."""
 
+import importlib.util
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -7,7 +8,7 @@ import torch
 from torch.amp.grad_scaler import GradScaler
 
 from workbench.errors import SettingError
-from workbench.settings import Precision
+from workbench.settings import MatmulPrecision, Precision
 
 _AUTOCAST = {"bf16": torch.bfloat16, "fp16": torch.float16}
 _NAMES = {torch.float32: "fp32", torch.bfloat16: "bf16", torch.float16: "fp16"}
@@ -17,20 +18,40 @@ def check_precision(precision: Precision | None, device: torch.device, notes: li
     """Refuse a precision that cannot act on ``device``; note one that acts without native support.
 
     Raises:
-        SettingError: TF32 without a device that has it, fp16 on a CPU without fp16 instructions.
+        SettingError: TF32 or fp8 without a device that has it, fp16 on a CPU without fp16
+            instructions.
     """
+    if precision == "fp8":
+        raise SettingError(f"precision='fp8' cannot act on {device}: {_no_fp8(device)}.")
     if precision == "tf32" and not _has_tf32(device):
         raise SettingError(
             f"precision='tf32' cannot act on {device}: TF32 is a mode of NVIDIA tensor cores "
             "(compute capability 8.0 and later). Use 'bf16' or 'fp32' here."
         )
-    if precision in _AUTOCAST and not native(_AUTOCAST[precision], device):
+    dtype = low_dtype(precision)
+    if dtype is not None and not native(dtype, device):
         if precision == "fp16" and device.type == "cpu":
             raise SettingError(
                 "precision='fp16' is refused on this CPU: it has no fp16 instructions, and "
                 "emulated fp16 was measured 12 to 20 times slower than fp32. Use 'bf16' or 'fp32'."
             )
         notes.append(f"{precision} is not native on {device}: expect it to be slower than fp32")
+
+
+def _no_fp8(device: torch.device) -> str:
+    if device.type != "cuda":
+        return (
+            "torch multiplies fp8 matrices on NVIDIA devices of compute capability 8.9 and later "
+            "only. Use 'bf16' here"
+        )
+    if importlib.util.find_spec("torchao") is None:
+        return "it needs the package torchao, which is not installed. Use 'bf16', or install it"
+    return "training in fp8 is not possible yet. Use 'bf16'"
+
+
+def low_dtype(precision: Precision | None) -> torch.dtype | None:
+    """The dtype below fp32 that a precision computes in; ``None`` where it does not."""
+    return torch.bfloat16 if precision == "bf16_pure" else _AUTOCAST.get(precision or "")
 
 
 def native(dtype: torch.dtype, device: torch.device) -> bool:
@@ -45,14 +66,16 @@ def native(dtype: torch.dtype, device: torch.device) -> bool:
     return True
 
 
-def autocast(precision: Precision | None, device: torch.device) -> AbstractContextManager[Any]:
+def autocast(
+    precision: Precision | None, device: torch.device, cache: bool | None = None
+) -> AbstractContextManager[Any]:
     """The autocast region of a forward pass; nothing where the precision is left as it is."""
     if precision is None:
         return nullcontext()
     dtype = _AUTOCAST.get(precision)
     if dtype is None:
         return torch.autocast(device.type, enabled=False)
-    return torch.autocast(device.type, dtype=dtype)
+    return torch.autocast(device.type, dtype=dtype, cache_enabled=cache)
 
 
 def whole_step_autocast(
@@ -62,31 +85,60 @@ def whole_step_autocast(
 
     Casts of weights are not cached: the step may update weights and use them again.
     """
-    if precision is None:
-        return nullcontext()
-    dtype = _AUTOCAST.get(precision)
-    if dtype is None:
-        return torch.autocast(device.type, enabled=False)
-    return torch.autocast(device.type, dtype=dtype, cache_enabled=False)
+    return autocast(precision, device, cache=False)
 
 
-def set_matmul_mode(precision: Precision | None) -> None:
-    """Switch TF32 on for ``tf32`` and off for ``fp32``; the flags are put back by the snapshot."""
-    if precision not in {"fp32", "tf32"}:
-        return
+def check_cache(precision: Precision | None, cache: bool | None, *, inside: bool) -> None:
+    """Refuse to keep casts of weights over a whole step, which may update them in between.
+
+    Raises:
+        SettingError: For a cache asked for around a step that does not say where forward is.
+    """
+    if cache and precision is not None and not inside:
+        raise SettingError(
+            "autocast_cache=True cannot act around a step of your own: casts of weights would be "
+            "kept beyond their update. Give the step a control argument and use control.forward()."
+        )
+
+
+def set_matmul_mode(precision: Precision | None, products: MatmulPrecision | None) -> None:
+    """Set how exact products of fp32 matrices are; the snapshot puts the flags back.
+
+    ``tf32`` and ``fp32`` also switch convolutions and recurrent layers.
+    """
     tf32 = precision == "tf32"
-    torch.set_float32_matmul_precision("high" if tf32 else "highest")
-    if hasattr(torch._C, "_set_fp32_precision_setter"):
-        for operator in ("conv", "rnn"):
-            torch._C._set_fp32_precision_setter("cuda", operator, "tf32" if tf32 else "ieee")
-            torch._C._set_fp32_precision_setter("mkldnn", operator, "ieee")
+    if precision in {"fp32", "tf32"}:
+        _set_products("high" if tf32 else "highest")
+        if hasattr(torch._C, "_set_fp32_precision_setter"):
+            for operator in ("conv", "rnn"):
+                torch._C._set_fp32_precision_setter("cuda", operator, "tf32" if tf32 else "ieee")
+                torch._C._set_fp32_precision_setter("mkldnn", operator, "ieee")
+        else:
+            torch.backends.cudnn.allow_tf32 = tf32
+    if products is not None:
+        _set_products(products)
+
+
+def _set_products(products: MatmulPrecision) -> None:
+    """By torch's older interface, as compilers read it, unless the newer one is in use."""
+    try:
+        torch.get_float32_matmul_precision()
+    except RuntimeError:
+        # It was set by the newer interface; the older one would mix with it and stay mixed.
+        modes = {"highest": ("ieee", "ieee"), "high": ("tf32", "tf32"), "medium": ("tf32", "bf16")}
+        for backend, mode in zip(("cuda", "mkldnn"), modes[products], strict=True):
+            torch._C._set_fp32_precision_setter(backend, "matmul", mode)
     else:
-        torch.backends.cudnn.allow_tf32 = tf32
+        torch.set_float32_matmul_precision(products)
 
 
-def scaler_for(precision: Precision | None, device: torch.device) -> GradScaler | None:
+def scaler_for(
+    precision: Precision | None, device: torch.device, start: float | None = None
+) -> GradScaler | None:
     """A gradient scaler for fp16, whose small gradients would vanish; none otherwise."""
-    return GradScaler(device.type) if precision == "fp16" else None
+    if precision != "fp16":
+        return None
+    return GradScaler(device.type) if start is None else GradScaler(device.type, init_scale=start)
 
 
 def precision_name(
@@ -109,10 +161,15 @@ def _has_tf32(device: torch.device) -> bool:
 
 
 def _tf32_on() -> bool:
+    return matmul_precision() in {"high", "medium"}
+
+
+def matmul_precision() -> str | None:
+    """How exact products of fp32 matrices are; ``None`` where two interfaces were mixed."""
     try:
-        return torch.get_float32_matmul_precision() != "highest"
+        return str(torch.get_float32_matmul_precision())
     except RuntimeError:
-        return False
+        return None
 
 
 def _name(dtype: torch.dtype) -> str:

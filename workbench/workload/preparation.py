@@ -1,33 +1,24 @@
 """Apply settings to a workload for the length of a block, and put everything back after it."""
 
-import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, suppress
 from types import TracebackType
 
-import torch
 from torch import nn
 
-from workbench.errors import SettingError
 from workbench.settings import Settings
 from workbench.units import bytes_text
+from workbench.workload.applying import apply, run_device
 from workbench.workload.capability import check_copies, check_pinning, check_reach
-from workbench.workload.compilation import compiled, is_compiled, without_new_compile_workers
-from workbench.workload.control import Control
 from workbench.workload.effective import effective_values
 from workbench.workload.interrupts import Deferred
-from workbench.workload.placement import (
-    check_device,
-    model_device,
-    move_model,
-    set_memory_format,
-    settle_optimizers,
-    start_device,
-)
-from workbench.workload.precision import check_precision, scaler_for, set_matmul_mode
+from workbench.workload.placement import settle_optimizers, start_device
+from workbench.workload.precision import check_precision
 from workbench.workload.snapshot import Snapshot
-from workbench.workload.source import Source, open_source
-from workbench.workload.training import Plan, Training, needs_closure
+from workbench.workload.source import open_source
+from workbench.workload.switches.casting import match_parameters
+from workbench.workload.switches.reach import training_parts
+from workbench.workload.training import Training, needs_closure
 from workbench.workload.workload import Workload
 
 
@@ -111,13 +102,20 @@ class _Preparation(AbstractContextManager[Training]):
             if snapshot is not None:
                 snapshot.restore(keep_training=self._keep_training)
             if snapshot is not None and work is not None and self._keep_training:
-                settle_optimizers(work.optimizers)
+                self._settle(work)
         except KeyboardInterrupt:
             raise
         except BaseException:
             self._let_go()
             raise
         self._let_go()
+
+    def _settle(self, work: Workload) -> None:
+        """Bring what training has made anew to where the weights are back."""
+        modules, optimizers = training_parts(work)
+        settle_optimizers(optimizers)
+        if self._settings.precision == "bf16_pure" or self._settings.device or work.device:
+            match_parameters(modules, optimizers)
 
     def _let_go(self) -> None:
         self._snapshot = None
@@ -126,11 +124,8 @@ class _Preparation(AbstractContextManager[Training]):
 
     def _build(self, work: Workload) -> Training:
         settings, notes = self._settings, list[str]()
-        _refuse_what_is_not_possible_yet(settings)
         check_reach(work, settings)
-        device = model_device(work.model)
-        if work.device is not None:
-            device = check_device(work.device, work.model)
+        device = run_device(work, settings)
         check_precision(settings.precision, device, notes)
         check_copies(settings, device)
         start_device(device)
@@ -142,45 +137,12 @@ class _Preparation(AbstractContextManager[Training]):
                 f"{bytes_text(self._snapshot.left_bytes)} of tensors that the step can reach "
                 "belong to no model or optimizer and were not copied: what is written there stays"
             )
-        source = open_source(work, settings, notes)
+        source = open_source(work, settings, notes, self._contexts)
         check_pinning(settings, source)
-        plan = self._apply(work, settings, source, device)
+        plan = apply(work, settings, source, device, undo=self._contexts, notes=notes)
         notes.extend(_decisions(work, keep_training=self._keep_training))
         effective = effective_values(work, source, settings, device)
         return Training(plan, effective=effective, notes=notes)
-
-    def _apply(
-        self, work: Workload, settings: Settings, source: Source, device: torch.device
-    ) -> Plan:
-        if work.device is not None and isinstance(work.model, nn.Module):
-            move_model(work.model, device, work.optimizers, work.loss)
-        set_matmul_mode(settings.precision)
-        if settings.channels_last is not None:
-            set_memory_format(work.model, settings.channels_last)
-            settle_optimizers(work.optimizers)
-        model = work.model
-        if settings.compile:
-            self._contexts.enter_context(without_new_compile_workers())
-            model = compiled(model, device)
-        elif settings.compile is False and _may_be_compiled(work):
-            self._contexts.enter_context(torch.compiler.set_stance("force_eager"))
-        control = Control(
-            device=device,
-            precision=settings.precision,
-            scaler=scaler_for(settings.precision, device) if work.trains or work.step else None,
-            accumulation=settings.accumulation or 1,
-            non_blocking=bool(settings.non_blocking),
-            channels_last=bool(settings.channels_last),
-        )
-        return Plan(
-            work=work,
-            source=source,
-            model=model,
-            device=device,
-            control=control,
-            precision=settings.precision,
-            moves_batches=work.device is not None or bool(settings.channels_last),
-        )
 
 
 def _decisions(work: Workload, *, keep_training: bool) -> Iterator[str]:
@@ -200,28 +162,6 @@ def _decisions(work: Workload, *, keep_training: bool) -> Iterator[str]:
         yield "the training of this run was kept: weights, optimizer and scheduler have moved on"
     else:
         yield "weights, optimizer, scheduler and random states were put back after the run"
-
-
-_NOT_YET = (
-    *("matmul_precision", "autocast_cache", "loss_scale", "compile_dynamic", "compile_fullgraph"),
-    *("cudnn_benchmark", "cuda_graphs", "attention", "checkpointing", "clip_norm", "optimizer"),
-    *("set_to_none", "drop_last", "batched_fetch", "in_order", "multiprocessing_context"),
-    *("threads", "interop_threads", "worker_threads", "cpu_affinity", "device"),
-)
-
-
-def _refuse_what_is_not_possible_yet(settings: Settings) -> None:
-    names = [name for name in _NOT_YET if getattr(settings, name) is not None]
-    if settings.precision in ("bf16_pure", "fp8"):
-        names.append(f"precision={settings.precision!r}")
-    if isinstance(settings.compile, str) and settings.compile != "default":
-        names.append(f"compile={settings.compile!r}")
-    if names:
-        raise SettingError(f"{', '.join(names)}: not possible yet; leave it out.")
-
-
-def _may_be_compiled(work: Workload) -> bool:
-    return is_compiled(work.model) or (work.step is not None and "torch._dynamo" in sys.modules)
 
 
 def _clear_own_frames(trace: TracebackType | None) -> None:

@@ -1,6 +1,7 @@
 """Where the batches of a run come from: the user's data, ready to be iterated epoch by epoch."""
 
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,7 +37,7 @@ class Source:
         return None if self.loader is None else self.loader.batch_size
 
 
-def open_source(work: Workload, settings: Settings, notes: list[str]) -> Source:
+def open_source(work: Workload, settings: Settings, notes: list[str], undo: ExitStack) -> Source:
     """Make the source of batches; what is decided for the user is added to ``notes``.
 
     Raises:
@@ -55,9 +56,9 @@ def open_source(work: Workload, settings: Settings, notes: list[str]) -> Source:
                 "DataLoader or an iterable of batches."
             )
     if is_data_set(data, work.batch_size):
-        return _from_data_set(work, data, settings, notes)
+        return _from_data_set(work, data, settings, notes, undo)
     if isinstance(data, DataLoader) and is_plain(data):
-        return _from_loader(data, settings, kind=type(data).__name__)
+        return _from_loader(data, settings, undo, kind=type(data).__name__)
     why = (
         f"{type(data).__name__} is a loader with an iteration of its own"
         if isinstance(data, DataLoader)
@@ -67,7 +68,9 @@ def open_source(work: Workload, settings: Settings, notes: list[str]) -> Source:
     return Source(epoch=lambda: iter(data), kind=type(data).__name__, loader=None, iterated=data)
 
 
-def _from_data_set(work: Workload, data: Any, settings: Settings, notes: list[str]) -> Source:
+def _from_data_set(
+    work: Workload, data: Any, settings: Settings, notes: list[str], undo: ExitStack
+) -> Source:
     size = work.batch_size
     if size is None:
         size = DEFAULT_BATCH_SIZE
@@ -77,11 +80,13 @@ def _from_data_set(work: Workload, data: Any, settings: Settings, notes: list[st
     loader = loader_for(data, size, shuffle=shuffle)
     order = "shuffled" if isinstance(loader.sampler, RandomSampler) else "in order"
     notes.append(f"samples of the data set are read {order}; a DataLoader sets its own order")
-    return _from_loader(loader, settings, kind=type(data).__name__)
+    return _from_loader(loader, settings, undo, kind=type(data).__name__)
 
 
-def _from_loader(data: DataLoader[Any], settings: Settings, *, kind: str) -> Source:
-    loader = adapted(data, settings)
+def _from_loader(
+    data: DataLoader[Any], settings: Settings, undo: ExitStack, *, kind: str
+) -> Source:
+    loader = adapted(data, settings, undo)
     return Source(epoch=lambda: iter(loader), kind=kind, loader=loader)
 
 

@@ -1,24 +1,25 @@
 """One workload under one set of settings, ready to be run step by step."""
 
 import inspect
-from collections.abc import Callable
-from contextlib import AbstractContextManager, ExitStack, nullcontext
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.autograd.profiler import record_function
 from torch.optim import Optimizer
 
 from workbench.errors import WorkloadError
-from workbench.settings import Precision
+from workbench.settings import Precision, Settings
 from workbench.workload.batches import Batches
 from workbench.workload.control import Control
 from workbench.workload.inference_mode import outside_inference_mode
 from workbench.workload.objective import infer, objective
 from workbench.workload.placement import samples_in
 from workbench.workload.precision import whole_step_autocast
+from workbench.workload.refusals import refusals_explained
 from workbench.workload.source import Source
 from workbench.workload.worker_death import worker_death_explained
 from workbench.workload.workload import Workload
@@ -37,6 +38,9 @@ class Plan:
     precision: Precision | None
     moves_batches: bool
     """Whether batches are brought to the device before a step of the user's own."""
+    settings: Settings = field(default_factory=Settings)
+    compiler: Callable[[], Sequence[str]] = tuple
+    """Tells what the compiler made of the model since the run began, for people."""
 
 
 class Training:
@@ -49,14 +53,16 @@ class Training:
     Attributes:
         effective: What is in force, by name: batch size, workers, precision, device and so on,
             also where no setting asked for it.
-        notes: What was decided for the user and should be said.
         device: Where the model runs.
     """
 
     def __init__(self, plan: Plan, *, effective: dict[str, Any], notes: list[str]) -> None:
         self.effective = effective
-        self.notes = notes
         self.device = plan.device
+        self._decisions = notes
+        self._control, self._settings, self._compiler = plan.control, plan.settings, plan.compiler
+        self._own_step = plan.work.step is not None
+        self._steps = 0
         self._plan: Plan | None = plan
         self._batches = Batches(plan.source)
         self._run = _runner(plan)
@@ -85,9 +91,32 @@ class Training:
         if samples is not None:
             self._samples += samples
             self._counted += 1
-        with worker_death_explained():
+        with worker_death_explained(), refusals_explained(self._settings):
             value = self._run(self._plan, batch)
+        self._steps += 1
         return value.detach() if isinstance(value, Tensor) else None
+
+    @property
+    def notes(self) -> list[str]:
+        """What was decided for the user, and what the steps so far have shown."""
+        shown = list(self.unused)
+        skipped = self.skipped_steps
+        if skipped:
+            shown.append(
+                f"{skipped} optimizer steps in {self._steps} steps were skipped: fp16 gradients "
+                "overflowed, and the loss scale was halved each time"
+            )
+        return [*self._decisions, *shown, *self._compiler()]
+
+    @property
+    def unused(self) -> tuple[str, ...]:
+        """Settings that did not act, because a step of the user's own never asked for them."""
+        return self._control.unused() if self._own_step and self._steps else ()
+
+    @property
+    def skipped_steps(self) -> int | None:
+        """Optimizer steps that fp16 scaling left out; ``None`` where only the device knows."""
+        return self._control.skipped_steps
 
     @property
     def epochs(self) -> int:
@@ -170,14 +199,11 @@ def _train_by_closure(plan: Plan, batch: Any) -> Tensor | None:
 
 def _forward_and_backward(plan: Plan, batch: Any) -> Tensor:
     work, control = plan.work, plan.control
-    for optimizer in work.optimizers:
-        optimizer.zero_grad()
-    if not work.optimizers:
-        work.model.zero_grad()
+    control.zero_grad(*(work.optimizers or (work.model,)))
     parts = list(control.micro_batches(batch))
     total: Tensor | None = None
     for number, (part, share) in enumerate(parts, start=1):
-        with nullcontext() if number == len(parts) else _no_sync(plan.model):
+        with control.no_sync(plan.model, last=number == len(parts)):
             with control.forward():
                 loss = objective(plan.model, part, work.loss)
                 loss = loss if share == 1 else loss * share
@@ -211,12 +237,6 @@ def _learning() -> AbstractContextManager[Any]:
     stack.enter_context(outside_inference_mode())
     stack.enter_context(torch.enable_grad())
     return stack
-
-
-def _no_sync(model: Any) -> AbstractContextManager[Any]:
-    """Leave gradients of all but the last micro-batch on their rank, where the model has ranks."""
-    no_sync = getattr(model, "no_sync", None)
-    return no_sync() if isinstance(model, nn.Module) and callable(no_sync) else nullcontext()
 
 
 def needs_closure(optimizer: Optimizer) -> bool:

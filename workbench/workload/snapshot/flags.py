@@ -11,7 +11,7 @@ import torch
 
 _DEVICES = ("cpu", "cuda", "xpu", "mps")
 
-# A parent stands before its children: a child that was never set follows its parent.
+# A parent stands before its children: a child that was never set reads as its parent does.
 _FP32_PRECISION = (
     ("generic", "all"),
     ("cuda", "all"),
@@ -23,6 +23,7 @@ _FP32_PRECISION = (
     ("mkldnn", "conv"),
     ("mkldnn", "rnn"),
 )
+_HAS_FP32_PRECISION = hasattr(torch._C, "_get_fp32_precision_getter")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,6 +40,7 @@ class SavedFlags:
     """The switches as they were."""
 
     values: tuple[tuple[Flag, Any], ...]
+    fp32: tuple[str, ...]
     environment: dict[str, str]
 
     def restore(self) -> None:
@@ -46,6 +48,8 @@ class SavedFlags:
         for flag, value in self.values:
             if flag.get() != value:
                 flag.set(value)
+        if _fp32_values() != self.fp32:
+            _set_fp32(self.fp32)
         for name in set(os.environ) - set(self.environment):
             del os.environ[name]
         for name, text in self.environment.items():
@@ -62,7 +66,7 @@ def save_flags() -> SavedFlags:
         # Reading a legacy TF32 switch raises when old and new interfaces were mixed.
         except (RuntimeError, AttributeError):
             continue
-    return SavedFlags(values=tuple(values), environment=dict(os.environ))
+    return SavedFlags(values=tuple(values), fp32=_fp32_values(), environment=dict(os.environ))
 
 
 def _flags() -> Iterator[Flag]:
@@ -107,14 +111,7 @@ def _flags() -> Iterator[Flag]:
 
 
 def _fp32_flags() -> Iterator[Flag]:
-    if hasattr(torch._C, "_get_fp32_precision_getter"):
-        for backend, operator in _FP32_PRECISION:
-            yield Flag(
-                name=f"fp32 precision of {backend} {operator}",
-                get=partial(torch._C._get_fp32_precision_getter, backend, operator),
-                set=partial(torch._C._set_fp32_precision_setter, backend, operator),
-            )
-    else:
+    if not _HAS_FP32_PRECISION:
         yield _attribute(torch.backends.cudnn, "allow_tf32")
         yield _attribute(torch.backends.cuda.matmul, "allow_tf32")
     for name in (
@@ -122,6 +119,31 @@ def _fp32_flags() -> Iterator[Flag]:
         "allow_bf16_reduced_precision_reduction",
     ):
         yield _attribute(torch.backends.cuda.matmul, name)
+
+
+def _fp32_values() -> tuple[str, ...]:
+    """What was set at each place; a parent says ``none`` while its children are read.
+
+    Otherwise a child that was never set could not be told from one that was set to the same.
+    """
+    if not _HAS_FP32_PRECISION:
+        return ()
+    found: list[str] = []
+    try:
+        for place in _FP32_PRECISION:
+            found.append(torch._C._get_fp32_precision_getter(*place))
+            if place[1] == "all":
+                torch._C._set_fp32_precision_setter(*place, "none")
+    finally:
+        for place, value in zip(_FP32_PRECISION, found, strict=False):
+            if place[1] == "all":
+                torch._C._set_fp32_precision_setter(*place, value)
+    return tuple(found)
+
+
+def _set_fp32(values: tuple[str, ...]) -> None:
+    for place, value in zip(_FP32_PRECISION, values, strict=True):
+        torch._C._set_fp32_precision_setter(*place, value)
 
 
 def _attention_flags() -> Iterator[Flag]:
