@@ -49,7 +49,7 @@ def infer_steps(trace: Trace, launches: Launches) -> Steps | None:
         dropped=0,
         host_ns=(end - start).astype(np.int64),
         time_ns=time,
-        warmup=warmup_of(time),
+        warmup=warmup_of(trace, time, start, end),
     )
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from workbench.analysis.compiling import compiling_spans, leading_compilations
 from workbench.analysis.devices import device_indices, work_rows
 from workbench.analysis.launches import Launches
 from workbench.analysis.missing_kernels import launch_calls, launches_without_kernel
@@ -98,7 +99,7 @@ def find_steps(trace: Trace, launches: Launches) -> Steps | None:
         dropped=dropped,
         host_ns=host,
         time_ns=time,
-        warmup=warmup_of(time),
+        warmup=warmup_of(trace, time, start, end),
         elsewhere=elsewhere,
         since=since,
     )
@@ -230,8 +231,17 @@ def completions(trace: Trace, launches: Launches, device: int, start: Times, end
     return done
 
 
-def warmup_of(time: Times) -> int:
-    """How many of the first step times belong to warm-up."""
+def warmup_of(trace: Trace, time: Times, start: Times, end: Times) -> int:
+    """How many of the first step times belong to warm-up: they are others, or compile.
+
+    Args:
+        trace: The event table.
+        time: The step times, of the last of the steps.
+        start: Starts of the steps' host ranges.
+        end: And their ends.
+    """
     from workbench.statistics.warmup import warmup_length
 
-    return min(warmup_length(time.tolist()), len(time))
+    compiling = leading_compilations(compiling_spans(trace), start, end)
+    untimed = len(start) - len(time)
+    return min(max(warmup_length(time.tolist()), compiling - untimed), len(time))

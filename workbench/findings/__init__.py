@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 
+from workbench.findings.allocator_churn import allocator_churn
+from workbench.findings.compile_warmup import compile_break_even, compile_warmup
 from workbench.findings.exposed_communication import exposed_communication
 from workbench.findings.extra_syncs import extra_syncs
 from workbench.findings.finding import (
@@ -14,11 +16,14 @@ from workbench.findings.finding import (
     StragglerFacts,
 )
 from workbench.findings.garbage import garbage
+from workbench.findings.growing_casts import growing_casts
 from workbench.findings.host_code import host_code
+from workbench.findings.imitated_precision import imitated_precision
 from workbench.findings.input_bound import input_bound
 from workbench.findings.kernel_gaps import kernel_gaps
 from workbench.findings.late_loading import late_loading
 from workbench.findings.launch_bound import launch_bound
+from workbench.findings.loss_scale import loss_scale
 from workbench.findings.merging import merge_ranks
 from workbench.findings.misaligned_matmul import misaligned_matmul
 from workbench.findings.moved_wait import moved_wait
@@ -32,6 +37,7 @@ from workbench.findings.sample_cost import sample_cost
 from workbench.findings.slow_copies import slow_copies
 from workbench.findings.slow_storage import slow_storage
 from workbench.findings.small_shared_memory import small_shared_memory
+from workbench.findings.small_wastes import small_wastes
 from workbench.findings.step_drift import step_drift
 from workbench.findings.straggler import CODE as STRAGGLER
 from workbench.findings.straggler import straggler, with_own
@@ -39,6 +45,7 @@ from workbench.findings.sync_in_loop import sync_in_loop
 from workbench.findings.thread_oversubscription import thread_oversubscription
 from workbench.findings.unbatched_optimizer import unbatched_optimizer
 from workbench.findings.untrusted_profile import untrusted_profile
+from workbench.findings.useless_amp import useless_amp
 from workbench.findings.worker_count import worker_count
 from workbench.findings.worker_start import worker_start
 
@@ -60,14 +67,21 @@ RULES: tuple[Rule, ...] = (
     kernel_gaps,
     sync_in_loop,
     unbatched_optimizer,
+    compile_warmup,
     recompiles,
     new_shapes,
     host_code,
     garbage,
     late_loading,
+    allocator_churn,
     step_drift,
+    imitated_precision,
+    useless_amp,
     misaligned_matmul,
     repeated_casts,
+    loss_scale,
+    small_wastes,
+    growing_casts,
     exposed_communication,
     straggler,
     extra_syncs,
@@ -75,8 +89,12 @@ RULES: tuple[Rule, ...] = (
 )
 """Every rule, in the order in which findings of equal weight are listed."""
 
-RULES_OF_TWO: tuple[Callable[..., Finding | None], ...] = (moved_wait, changed_count)
-"""Rules that compare two Runs; they take the facts of both and the verdict on their times."""
+RULES_OF_TWO: tuple[Callable[..., Finding | None], ...] = (
+    moved_wait,
+    changed_count,
+    compile_break_even,
+)
+"""Rules that compare two Runs; they take the facts of both and what is known of their times."""
 
 __all__ = [
     "RULES",
@@ -88,6 +106,7 @@ __all__ = [
     "Finding",
     "StragglerFacts",
     "changed_count",
+    "compile_break_even",
     "diagnose",
     "merge_ranks",
     "moved_wait",

@@ -8,12 +8,17 @@ from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from workbench.analysis.compilations import Compilations
+    from workbench.analysis.device_allocations import DeviceAllocations
     from workbench.analysis.gradient_syncs import GradientSyncs
+    from workbench.analysis.kept_casts import KeptCasts
     from workbench.analysis.loader_evidence import EpochStart, LoaderStages
     from workbench.analysis.matmul_shapes import MatmulShapes
+    from workbench.analysis.matrix_work import MatrixWork
     from workbench.analysis.optimizer_launches import OptimizerLaunches
     from workbench.analysis.repeated_casts import RepeatedCasts
+    from workbench.analysis.scaled_steps import ScaledSteps
     from workbench.analysis.shapes_seen import ShapesSeen
+    from workbench.analysis.small_patterns import SmallPatterns
     from workbench.analysis.steady import SteadyIdle
     from workbench.analysis.sync_calls import SyncCalls
 
@@ -104,6 +109,9 @@ class DeviceFacts:
     """Share of launches at whose end nothing earlier was unfinished."""
     short_kernel_share: float | None = None
     """Share of launches whose call lasts longer than the work that it launched."""
+    name: str = ""
+    arch: str = ""
+    """Compute capability such as 8.0, or the gfx target."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -182,9 +190,20 @@ class Facts:
     sync_calls: SyncCalls | None = None
     optimizer: OptimizerLaunches | None = None
     compilations: Compilations | None = None
+    allocations: DeviceAllocations | None = None
     shapes_seen: ShapesSeen | None = None
     matmuls: MatmulShapes | None = None
     casts: RepeatedCasts | None = None
+    matrix_work: tuple[MatrixWork, ...] = ()
+    """Products, convolutions and attention by type, per device or of the host."""
+    scaled_steps: ScaledSteps | None = None
+    small_patterns: SmallPatterns | None = None
+    kept_casts: KeptCasts | None = None
+    peak_bytes: int | None = None
+    dtypes: tuple[Mapping[str, Any], ...] = ()
+    """What each type costs on the device of the Run, as its record holds it."""
+    loss_scale: Mapping[str, Any] | None = None
+    """Gradient scaling over the optimizer steps of the Run, as its record holds it."""
     gradient_syncs: GradientSyncs | None = None
     replay_step_ns: tuple[int, ...] | None = None
     """Steps without the profiler on batches at hand, the loader at rest."""
@@ -192,6 +211,8 @@ class Facts:
     """Time per batch of the loader while nobody steps."""
     stalls_ns: Mapping[str, int | None] | None = None
     """The exposed wait for input by what it waited for; the parts sum to it."""
+    stalls_other_ns: Mapping[str, int] | None = None
+    """Its part ``other`` by reason: see ``analysis.stalls.parts.OTHER``."""
     loader_stages: LoaderStages | None = None
     epoch_starts: tuple[EpochStart, ...] = ()
     loader_system: Mapping[str, Any] | None = None

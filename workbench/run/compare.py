@@ -118,7 +118,7 @@ class Comparison:
         found = self.where[0]
         under = None if self.first_ns and self.second_ns else self.profiled
         told = () if under is None else (under.sentence(*self.called),)
-        said = (self.moved_wait, self.changed_count)
+        said = (self.moved_wait, self.changed_count, self.break_even)
         moved = tuple(finding.title for finding in said if finding is not None)
         reasons = dict.fromkeys(found.reasons.values())
         return (*told, *moved, *self._pairs[1], *found.notes, *reasons)
@@ -143,6 +143,18 @@ class Comparison:
         from workbench.run.facts import recorded
 
         return changed_count(*(recorded(run.record) for run in self.runs))
+
+    @cached_property
+    def break_even(self) -> Finding | None:
+        """Where one of the two Runs compiled: from which step on that pays (WB206)."""
+        from workbench.findings import compile_break_even
+        from workbench.run.facts import recorded
+
+        before, after, saved = _median_ns(self.first_ns), _median_ns(self.second_ns), None
+        if before is not None and after is not None and self.change.verdict != "cannot_tell":
+            saved = before - after
+        first, second = (recorded(run.record) for run in self.runs)
+        return compile_break_even(first, second, saved_ns=saved, per=self.per)
 
     def to_json(self) -> dict[str, Any]:
         """The document of ``workbench compare --json``."""

@@ -72,10 +72,17 @@ def _devices(rank: RankAnalysis) -> tuple[DeviceFacts, ...]:
             exposed_memory_ns=time.exposed_memory,
             steady_input_ns=_steady_input_ns(rank, index),
             copies=_copies(rank, index),
+            **_named(rank, index),
             **_launched(rank, index),
         )
         for index, time in rank.device_time.items()
     )
+
+
+def _named(rank: RankAnalysis, index: int) -> dict[str, str]:
+    """Name and generation of a device, where the trace tells them."""
+    found = next((each for each in rank.trace.devices if each.index == index), None)
+    return {} if found is None else {"name": found.name, "arch": found.arch}
 
 
 def _copies(rank: RankAnalysis, device: int) -> CopyFacts | None:
@@ -119,22 +126,33 @@ def _launched(rank: RankAnalysis, device: int) -> dict[str, Any]:
 def _of_the_trace(rank: RankAnalysis) -> dict[str, Any]:
     """What single rules look at; nothing of devices where they were not recorded."""
     from workbench.analysis.compilations import compilations
+    from workbench.analysis.device_allocations import device_allocations
     from workbench.analysis.gradient_syncs import gradient_syncs
+    from workbench.analysis.kept_casts import kept_casts
     from workbench.analysis.matmul_shapes import matmul_shapes
+    from workbench.analysis.matrix_work import matrix_work
     from workbench.analysis.optimizer_launches import optimizer_launches
     from workbench.analysis.repeated_casts import repeated_casts
+    from workbench.analysis.scaled_steps import scaled_steps
     from workbench.analysis.shapes_seen import shapes_seen
+    from workbench.analysis.small_patterns import small_patterns
 
     trace, launches, steps = rank.trace, rank.launches, rank.steps
     found: dict[str, Any] = {
         "compilations": compilations(trace, steps),
         "shapes_seen": None if rank.voids("step_time") else shapes_seen(trace, steps),
         "optimizer": optimizer_launches(trace, launches, steps),
+        "scaled_steps": scaled_steps(trace, steps),
+        "kept_casts": kept_casts(trace, steps),
+        "peak_bytes": None if rank.memory is None else rank.memory.peak_bytes,
     }
     if rank.voids("devices"):
         return found
     found["matmuls"] = matmul_shapes(trace, launches, steps)
     found["casts"] = repeated_casts(trace, launches, steps)
+    found["matrix_work"] = matrix_work(trace, launches, steps)
+    found["small_patterns"] = small_patterns(trace, launches, steps)
+    found["allocations"] = device_allocations(trace, steps)
     found["gradient_syncs"] = gradient_syncs(trace, launches)
     found["sync_calls"] = sync_calls_of(rank)
     return found
@@ -233,6 +251,8 @@ def _recorded(record: RunRecord | None) -> dict[str, Any]:
         "compilation": record.compilation,
         "overhead_ratio": record.overhead_ratio,
         "input_checks": record.input_checks,
+        "dtypes": tuple(record.dtypes or ()),
+        "loss_scale": record.loss_scale,
         "warnings": tuple(record.warnings),
     }
     alone = (record.loader_alone or {}).get("batches_per_s")

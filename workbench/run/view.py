@@ -28,6 +28,8 @@ APART = 0.05
 """Shares and step times of ranks that differ by less are told as one."""
 LEADING = 0.3
 """Share of the operators' time from which the longest is named in the verdict."""
+NO_LIMIT = ("WB9", "WB206")
+"""Findings about the measurement, and about what happened once before the steps."""
 MOST_RANKS = 8
 """Of so many ranks a page shows where the time goes; its table of devices holds all."""
 
@@ -74,12 +76,13 @@ def verdict(run: Run) -> str:
 def limiting(run: Run) -> list[Finding]:
     """The findings about the program, worst first.
 
-    Those about the measurement are left out, and what was ruled out limits nothing.
+    Those about the measurement and about the time before the steps are left out, and what was ruled
+    out limits nothing.
     """
     return [
         finding
         for finding in run.findings
-        if not finding.code.startswith("WB9") and finding.verdict != "no"
+        if not finding.code.startswith(NO_LIMIT) and finding.verdict != "no"
     ]
 
 

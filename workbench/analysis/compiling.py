@@ -1,0 +1,37 @@
+"""When torch.compile and Triton are at work, whatever steps a trace has."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workbench.analysis.causes import python_cause, range_cause
+from workbench.analysis.intervals import Spans, covered_until, union
+from workbench.trace.table import Kind, Trace
+
+LEAST_SHARE = 0.05
+"""Own choice: a step that compiles for less of its time is much like the others."""
+
+Times = NDArray[np.int64]
+
+
+def compiling_spans(trace: Trace) -> Spans:
+    """Stretches in which something is compiled, on whatever thread."""
+    events = trace.events
+    ranges = trace.name_codes(lambda name: range_cause(name) == "compilation")
+    frames = trace.name_codes(lambda name: python_cause(name) == "compilation")
+    found = np.isin(events.name, ranges) & np.isin(events.kind, (Kind.OPERATOR, Kind.ANNOTATION))
+    found |= np.isin(events.name, frames) & (events.kind == Kind.PYTHON)
+    rows = np.flatnonzero(found)
+    return union(events.ts[rows], events.end[rows])
+
+
+def leading_compilations(spans: Spans, start: Times, end: Times) -> int:
+    """How many of the first steps compile, one behind the other.
+
+    0 where more than half of all do: that is no warm-up, but a loop that compiles again and again.
+    """
+    if not len(spans.start) or not len(start):
+        return 0
+    spent = covered_until(spans, end) - covered_until(spans, start)
+    steady = np.flatnonzero(spent < LEAST_SHARE * (end - start))
+    leading = int(steady[0]) if len(steady) else len(start)
+    return leading if leading <= len(start) // 2 else 0
