@@ -75,6 +75,13 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
     ``samples_per_s`` and the ``epochs`` that began meanwhile; ``None``: not measured."""
     input_checks: dict[str, Any] | None = None
     """What the first batches tell: see ``workbench.recording.batch_checks``."""
+    dtypes: list[dict[str, Any]] | None = None
+    """What each type costs on the device of the run, against fp32: ``dtype``, ``supported``,
+    ``native``, ``matmul_ratio``, ``convolution_ratio``, ``reason``; ``None``: not known here."""
+    loss_scale: dict[str, Any] | None = None
+    """Gradient scaling over all optimizer steps of the run, also those that were not timed:
+    ``steps``, ``scales`` (pairs of a step and the scale from it on), ``skipped_at`` (steps) and
+    ``growth_interval``; ``None`` without scaling."""
 
 
 def encode(record: RunRecord) -> bytes:

@@ -1,0 +1,260 @@
+"""WB301: half precision brings nothing here, or tensor cores wait unused.
+
+What: products, convolutions and attention by the type that they compute in and by whether their
+kernels use tensor cores, against what the device has and how busy it is.
+Why: half precision is faster through tensor cores, and only where the device's work decides the
+step. A device that mostly waits for the host, that has no tensor cores, or that multiplies in TF32
+already, gains memory and little or no time.
+What to do: where the host decides, launch less (WB201); where a library has no fast kernel, compare
+its versions; where tensor cores stand unused, try bf16 (fp16 before compute capability 8.0).
+When it is wrong: kernels of a library that the names do not tell are left out; a model whose
+weights decide the time (small batches) gains by half precision through less memory traffic, without
+any tensor core.
+"""
+
+from typing import Any
+
+from workbench import chips
+from workbench.analysis.families import MATRIX_FAMILIES
+from workbench.analysis.kernel_dtypes import LOW
+from workbench.analysis.matrix_work import MatrixWork
+from workbench.findings.finding import DeviceFacts, Facts, Finding, Severity
+from workbench.findings.lost_time import LEAST_STEPS_WARNING
+from workbench.units import bytes_text, share_text
+
+CODE = "WB301"
+
+BUSY_SHARE = 0.50
+"""torch-tb-profiler: below it the device waits, and faster kernels cannot help."""
+LEAST_SHARE = 0.10
+"""Own choice: of the device's time; below it a lower precision is hardly measurable."""
+WARNING_SHARE = 0.30
+"""Own choice: from here on a gain of a third of it is 10 % of a step."""
+MOSTLY = 0.50
+"""Own choice: what names the type, or the kernels, of the matrix work."""
+WORTH = 0.80
+"""Own choice: a type is worth a try on the CPU from this ratio to fp32 down."""
+VERSIONS = ("torch", "cuda", "cudnn", "hip", "nvidia_driver")
+HALF, PLAIN = frozenset(LOW), frozenset({"fp32"})
+
+
+def useless_amp(facts: Facts) -> Finding | None:
+    """Fires with the one explanation that the evidence carries; silent where none does."""
+    if facts.voids("operator_device_time"):
+        return None
+    for work in sorted(facts.matrix_work, key=lambda each: -each.total()):
+        if work.device is None:
+            return _on_cpu(facts, work)
+        device = next((each for each in facts.devices if each.index == work.device), None)
+        if device is not None and work.share > LEAST_SHARE:
+            return _on_device(facts, device, work)
+    return None
+
+
+def _on_device(facts: Facts, device: DeviceFacts, work: MatrixWork) -> Finding | None:
+    cores = chips.tensor_cores(device.name, device.arch)
+    busy = device.busy_ns / device.window_ns if device.window_ns else 1.0
+    active = work.low_ns / work.total() >= MOSTLY
+    if not active and busy < BUSY_SHARE:
+        return None  # a device that waits is WB201's, which says that precision gains nothing
+    if cores is False:
+        return _without_cores(facts, device, work, active=active)
+    if active:
+        slow = _slow_family(work) if cores else None
+        if slow is not None:
+            return _no_fast_kernel(facts, device, work, slow)
+        return _waiting(facts, device, work, busy) if busy < BUSY_SHARE else None
+    if work.total(dtypes=frozenset({"tf32"})) / work.total() >= MOSTLY:
+        return _tf32_already(facts, device, work)
+    return _unused(facts, device, work) if cores else None
+
+
+def _waiting(facts: Facts, device: DeviceFacts, work: MatrixWork, busy: float) -> Finding:
+    return _finding(
+        facts,
+        device,
+        work,
+        title=f"Half precision cannot make this step faster: the device is busy "
+        f"{share_text(busy)} of the time, so the host decides how long a step takes. What it "
+        f"saves is memory{_memory(facts)}.",
+        advice="Launch fewer and larger kernels first (torch.compile, CUDA graphs, a larger batch);"
+        " then compare precisions again.",
+    )
+
+
+def _without_cores(facts: Facts, device: DeviceFacts, work: MatrixWork, *, active: bool) -> Finding:
+    name = device.name or "this device"
+    would = "is on" if active else "would bring little"
+    return _finding(
+        facts,
+        device,
+        work,
+        title=f"Half precision {would}, but {name} has no tensor cores (compute capability "
+        f"{device.arch}): products and convolutions, {share_text(work.share)} of the device's "
+        f"time, hardly get faster by it. What it saves is memory{_memory(facts)}.",
+        advice="Keep it for the memory that it saves (a larger batch), not for time; compare both.",
+        verdict="yes" if active else "no",
+    )
+
+
+def _tf32_already(facts: Facts, device: DeviceFacts, work: MatrixWork) -> Finding:
+    share = work.total(dtypes=frozenset({"tf32"})) / work.total()
+    return _finding(
+        facts,
+        device,
+        work,
+        title=f"Tensor cores are in use already: {share_text(share)} of the time of products and "
+        "convolutions is TF32. Half precision gains less over it than over fp32: at most what is "
+        "left of these kernels, and memory.",
+        advice="Compare bf16 with the step as it is, and count the memory too; do not expect the "
+        "factor that is known from fp32.",
+        verdict="no",
+        setting=_half(device),
+    )
+
+
+def _no_fast_kernel(facts: Facts, device: DeviceFacts, work: MatrixWork, family: str) -> Finding:
+    ns = work.total(families=(family,))
+    known = {name: facts.environment[name] for name in VERSIONS if facts.environment.get(name)}
+    told = ", ".join(f"{name} {value}" for name, value in known.items())
+    what = {"gemm": "matrix products", "convolution": "convolutions"}.get(family, family)
+    return _finding(
+        facts,
+        device,
+        work,
+        title=f"Half precision is active, but 0 % of the time of {what} is in tensor-core kernels, "
+        f"although {device.name or 'the device'} has them: the libraries have no fast kernel for "
+        f"these shapes. Versions: {told or 'not recorded in this trace'}.",
+        advice=f"Record once more with another version of torch (it brings cuDNN and cuBLAS) and "
+        f"compare: versions are told before times. Until then, compare {what} in fp32.",
+        saving=ns / work.steps if work.steps else None,
+        share=min(1.0, ns / work.time_ns),
+        evidence={"family": family, "versions": known or None},
+        graded=True,
+    )
+
+
+def _unused(facts: Facts, device: DeviceFacts, work: MatrixWork) -> Finding | None:
+    ns = work.total(dtypes=PLAIN, tensor_core=frozenset({False}))
+    used = work.total(tensor_core=frozenset({True}))
+    share = ns / work.time_ns
+    if used or share <= LEAST_SHARE:
+        return None
+    return _finding(
+        facts,
+        device,
+        work,
+        title=f"Tensor cores stand unused: fp32 products and convolutions take {share_text(share)} "
+        f"of the device's time, and {device.name or 'the device'} could compute them in a lower "
+        "precision.",
+        advice="Try precision bf16 (fp16 before compute capability 8.0), or TF32, and compare time "
+        "and losses. The bound is all of their time.",
+        saving=ns / work.steps if work.steps else None,
+        share=share,
+        setting=_half(device),
+        graded=True,
+    )
+
+
+def _on_cpu(facts: Facts, work: MatrixWork) -> Finding | None:
+    """bf16 that the processor has and the loop does not use; needs measured ratios."""
+    found = next((each for each in facts.dtypes if each.get("dtype") == "bf16"), None)
+    if facts.devices or found is None or not found.get("native"):
+        return None
+    ratio = found.get("matmul_ratio")
+    ns = work.total(dtypes=PLAIN)
+    share = min(1.0, ns / work.time_ns) if work.time_ns > 0 else 0.0
+    if ratio is None or ratio > WORTH or share <= LEAST_SHARE:
+        return None
+    return _finding(
+        facts,
+        None,
+        work,
+        title=f"This processor multiplies bf16 by itself, in {ratio:.2g} × the time of fp32 "
+        f"(measured here), and fp32 products and convolutions take {share_text(share)} of the "
+        "step.",
+        advice="Try precision bf16, and compare time and losses: casts around small operators "
+        "take back a part of it.",
+        saving=ns / work.steps if work.steps else None,
+        share=share,
+        setting={"precision": "bf16"},
+        evidence={"bf16_matmul_ratio": ratio},
+        graded=True,
+    )
+
+
+def _slow_family(work: MatrixWork) -> str | None:
+    """A family in half precision none of whose kernels uses tensor cores, told by their names."""
+    for family in MATRIX_FAMILIES:
+        total = work.total(families=(family,))
+        low = work.total(families=(family,), dtypes=HALF)
+        fast = work.total(families=(family,), tensor_core=frozenset({True}))
+        told = work.total(families=(family,), tensor_core=frozenset({False}))
+        worth = total / work.time_ns > LEAST_SHARE and low / total >= MOSTLY
+        if worth and not fast and told / total >= MOSTLY:
+            return family
+    return None
+
+
+def _half(device: DeviceFacts) -> dict[str, Any] | None:
+    known = chips.native("bf16", device.name, device.arch)
+    return None if known is None else {"precision": "bf16" if known else "fp16"}
+
+
+def _memory(facts: Facts) -> str:
+    peak = facts.peak_bytes
+    return "" if peak is None else f" (at most {bytes_text(peak)} were in use)"
+
+
+def _finding(
+    facts: Facts,
+    device: DeviceFacts | None,
+    work: MatrixWork,
+    *,
+    title: str,
+    advice: str,
+    verdict: Any = "yes",
+    saving: float | None = None,
+    share: float | None = None,
+    setting: dict[str, Any] | None = None,
+    evidence: dict[str, Any] | None = None,
+    graded: bool = False,
+) -> Finding:
+    """The finding with the evidence that every explanation shares."""
+    step = None if facts.step_ns is None else sum(facts.step_ns) / len(facts.step_ns)
+    if saving is not None and step is not None:
+        saving = min(saving, step)
+    enough = graded and (share or 0) >= WARNING_SHARE and work.steps >= LEAST_STEPS_WARNING
+    severity: Severity = "warning" if enough else "info"
+    cores = work.total(tensor_core=frozenset({True}))
+    busy = device.busy_ns / device.window_ns if device is not None and device.window_ns else None
+    return Finding(
+        code=CODE,
+        title=title,
+        verdict=verdict,
+        severity=severity,
+        evidence={
+            "device": None if device is None else device.name or None,
+            "capability": None if device is None else device.arch or None,
+            "busy_share": busy,
+            "matrix_share": work.share,
+            "tensor_core_share": None if device is None else cores / work.total(),
+            "time_us_by_type": _by_type(work),
+            "steps": work.steps,
+        }
+        | (evidence or {}),
+        advice=advice,
+        share_of_window=share,
+        saving_ns_per_step_at_most=saving,
+        speedup_at_most=step / (step - saving) if step and saving and step > saving else None,
+        setting=setting,
+        rank=facts.rank,
+        device=None if device is None else device.index,
+    )
+
+
+def _by_type(work: MatrixWork) -> dict[str, float]:
+    sums: dict[str, float] = {}
+    for (_, dtype, _), ns in work.ns.items():
+        sums[dtype or "unknown"] = sums.get(dtype or "unknown", 0.0) + ns / 1000
+    return sums
