@@ -22,6 +22,7 @@ def stages(*, batches: int, fetch_ms: int, unpickle_ms: int) -> LoaderStages:
         "samples_ns": fetch_ms * batches * MS,
         "collate_ns": 0,
         "unpickle_ns": unpickle_ms * batches * MS,
+        "cpu_share": 1.0,
     }
     return LoaderStages(**(nothing | known))  # type: ignore[arg-type]
 
@@ -55,3 +56,18 @@ def test_a_batch_that_takes_longer_to_make_still_asks_for_workers() -> None:
     assert finding is not None
     assert finding.evidence["needed_workers"] == 9
     assert finding.setting == {"workers": 4}
+
+
+def test_waiting_for_workers_that_compute_is_no_work_of_the_training_process() -> None:
+    # The same 20 ms to take a batch over, 18 of them until the worker's decoding lets go of the
+    # interpreter: 10 ms to make one against 5 + 2 asks for two workers.
+    slow = facts(1, fetch_ms=10, unpickle_ms=20)
+    assert slow.loader_stages is not None
+    known = dataclasses.replace(slow.loader_stages, unpickle_own_ns=2 * 20 * MS)
+    told = dataclasses.replace(slow, loader_stages=known)
+    finding = worker_count(told)
+    assert finding is not None
+    assert finding.setting == {"workers": 2}
+    waiting = input_bound(told)
+    assert waiting is not None
+    assert waiting.setting == {"workers": 2}

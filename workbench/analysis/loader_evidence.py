@@ -48,6 +48,10 @@ class LoaderStages:
     """Of the median batch."""
     sent_bytes: float | None
     """Through the pipe, of the median batch; the rest goes through shared memory."""
+    serialize_cpu_ns: int | None = None
+    """CPU time of pickling; the rest of ``serialize_ns`` waited, mostly for the next fetch."""
+    unpickle_own_ns: int | None = None
+    """Of ``unpickle_ns``, what computing workers did not keep waiting."""
 
     @property
     def read_share(self) -> float | None:
@@ -104,6 +108,8 @@ def loader_stages(batches: pd.DataFrame) -> LoaderStages | None:
         samples_per_call=_samples_per_call(seen),
         batch_bytes=_median(seen, "batch_bytes"),
         sent_bytes=_median(seen, "sent_bytes"),
+        serialize_cpu_ns=_scaled(seen, "serialize_cpu_ns"),
+        unpickle_own_ns=_unpickle_own(seen),
     )
 
 
@@ -144,6 +150,7 @@ def loader_system(system: pd.DataFrame, about: Mapping[str, Any]) -> dict[str, A
     ``threads_per_worker``, ``training_threads``; ``system_share`` of the CPU time of training
     process and workers; ``worker_cpus`` (processors' worth of time that all workers used),
     ``run_delay_share`` (ready to run with no processor free, of that and CPU time);
+    ``block_delay_share`` (of the time, waiting for a block device, all processes together);
     ``involuntary_switches_per_s``; ``shared_memory_free_bytes`` (the most), ``storage``,
     ``network_mounts``.
     """
@@ -156,6 +163,7 @@ def loader_system(system: pd.DataFrame, about: Mapping[str, Any]) -> dict[str, A
     cpu, delay = _total(grown, "cpu_ns"), _total(grown, "run_delay_ns")
     worker_cpu = _total(own, "cpu_ns")
     switches = _total(grown, "involuntary_switches")
+    blocked = _total(grown, "block_delay_ns")
     host = system[system["process"] == "host"]
     training = system[system["process"] == "training"]
     return {
@@ -168,6 +176,7 @@ def loader_system(system: pd.DataFrame, about: Mapping[str, Any]) -> dict[str, A
         "system_share": None if not used and not kernel else _ratio(kernel, used, kernel),
         "worker_cpus": None if worker_cpu is None or not span else worker_cpu / span,
         "run_delay_share": _ratio(delay, cpu, delay),
+        "block_delay_share": None if blocked is None or not span else blocked / span,
         "involuntary_switches_per_s": None
         if switches is None or not span
         else switches / span * 1e9,
@@ -203,6 +212,16 @@ def _active_threads(seen: pd.DataFrame) -> float | None:
         return None
     others = (_sum(apart, "fetch_process_cpu_ns") or 0) - (_sum(apart, "fetch_cpu_ns") or 0)
     return 1.0 + max(others, 0) / wall
+
+
+def _unpickle_own(seen: pd.DataFrame) -> int | None:
+    from workbench.analysis.stalls.batches import batches_of
+    from workbench.analysis.stalls.fetch import fetch_shares
+    from workbench.analysis.stalls.handing import unpacking_ns
+
+    known = int(seen["unpickle_ns"].notna().sum())
+    found = unpacking_ns(batches_of(seen), fetch_shares(seen)) if known else None
+    return None if found is None else int(found * (len(seen) / known))
 
 
 def _samples_per_call(seen: pd.DataFrame) -> float | None:
@@ -241,6 +260,7 @@ def _span(at: pd.Series[Any]) -> int:
 def _grown(rows: pd.DataFrame) -> dict[str, int | None]:
     """By how much the counters of one process grew between its first and last sample."""
     names = ("user_ns", "system_ns", "cpu_ns", "run_delay_ns", "involuntary_switches")
+    names += ("block_delay_ns",)
     rows = rows.sort_values("at_ns")
     found: dict[str, int | None] = {}
     for name in names:

@@ -170,6 +170,7 @@ def _ceilings(facts: Facts, found: Freed | None) -> dict[str, Any]:
     if found is not None:
         measured = {
             "replayed_step_us": found.replay_ns / 1000,
+            "fastest_replayed_step_us": found.fastest_ns / 1000,
             "saving_low_us": found.low_ns / 1000,
             "saving_high_us": found.high_ns / 1000,
         }

@@ -1,4 +1,4 @@
-"""How long a step waits for its data, what it waits for, and what a free loader would save.
+"""How long a step waits for its data, and what a free loader would save.
 
 Shared by the rules about loading. The saving is measured where steps were replayed on batches at
 hand; otherwise it is bounded by what the trace's replay, or the wait itself, leaves.
@@ -6,11 +6,9 @@ hand; otherwise it is bounded by what the trace's replay, or the wait itself, le
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from workbench.findings.finding import Facts, Severity
-from workbench.findings.usual_steps import usual
 
 NOTE_SHARE = 0.05
 """The TensorBoard plugin's recommendation fires above it."""
@@ -19,10 +17,6 @@ CRITICAL_SHARE = 0.20
 """Both as TraceML documents them."""
 LEAST_STEPS_WARNING = 2
 LEAST_STEPS_CRITICAL = 20
-FAST_ENOUGH = 0.8
-"""Own choice: workers that make a batch in less of the step's own time keep up with it."""
-MOST = 0.5
-"""Own choice: a cause must be so much of what the loader itself does."""
 UNTOLD = 0.5
 """Own choice: half of an interval that is wider, as a share of the step, leaves all open."""
 
@@ -60,52 +54,11 @@ class Freed:
     """Mean step of record."""
     replay_ns: float
     """Median step on batches at hand."""
+    fastest_ns: float
+    """Fastest of them: no step is known to take less."""
     saving_ns: float
     low_ns: float
     high_ns: float
-
-
-@dataclass(frozen=True, kw_only=True)
-class Stalled:
-    """A wait that matters, and the shares of it that each cause has."""
-
-    wait: Wait
-    bound_ns: float
-    """What a step saves at most without any of it."""
-    parts: Mapping[str, float]
-    """Causes that could be told, by share; what is missing was not measured."""
-    split: bool
-    """Whether the wait itself was divided; otherwise these are shares of the fetch."""
-    usual_share: float
-    """Of a step the share of the wait, without the few steps that wait far longer."""
-
-    def severity(self, saving_ns: float) -> Severity:
-        """By the share, and no higher than what ending it saves or what the usual step waits."""
-        saved = saving_ns / self.wait.step_ns if self.wait.step_ns > 0 else 0.0
-        return severity(min(self.wait.share, saved, self.usual_share), self.wait.steps)
-
-    def share(self, *names: str) -> float:
-        """Of the wait, so much is due to these."""
-        return min(1.0, sum(self.parts.get(name, 0.0) for name in names))
-
-    def leads(self, *names: str) -> bool:
-        """Whether these are most of what the loader itself does, and matter to the step.
-
-        Starts of epochs are another matter, and so is waiting for a processor, which whatever
-        else runs on the machine may have taken.
-        """
-        own = 1.0 - self.share("oversubscription", "startup")
-        share = self.share(*names)
-        return share >= MOST * own and share * self.wait.share > NOTE_SHARE
-
-    def saving_ns(self, *names: str) -> float:
-        """What a step saves at most without these."""
-        return self.bound_ns * self.share(*names)
-
-    def speedup(self, *names: str) -> float | None:
-        """How many times as fast a step is at most without these."""
-        rest = self.wait.step_ns - self.saving_ns(*names)
-        return self.wait.step_ns / rest if rest > 0 else None
 
 
 def severity(share: float, steps: int) -> Severity:
@@ -113,24 +66,6 @@ def severity(share: float, steps: int) -> Severity:
     if share >= CRITICAL_SHARE and steps >= LEAST_STEPS_CRITICAL:
         return "critical"
     return "warning" if share >= WARNING_SHARE else "info"
-
-
-def stalled(facts: Facts) -> Stalled | None:
-    """The wait by cause; ``None`` where it is small, unknown, or measured to cost nothing."""
-    wait = None if facts.voids("causes") else measured_wait(facts)
-    if wait is None or wait.share <= NOTE_SHARE or wait.steps < LEAST_STEPS_WARNING:
-        return None
-    if costs_nothing(facts, wait):
-        return None
-    parts = _split(facts.stalls_ns)
-    usually = measured_wait(usual(facts)[0])
-    return Stalled(
-        wait=wait,
-        bound_ns=bound(facts, wait),
-        parts=_fetched(facts, wait) if parts is None else parts,
-        split=parts is not None,
-        usual_share=wait.share if usually is None else usually.share,
-    )
 
 
 def measured_wait(facts: Facts) -> Wait | None:
@@ -207,12 +142,14 @@ def freed(facts: Facts) -> Freed | None:
     margin = float(np.hypot(own, (facts.noise_floor or 0.0) * replay))
     if margin > UNTOLD * step:
         return None
-    high = min(step, max(0.0, step - replay + margin))
+    fastest = float(min(facts.replay_step_ns))
+    high = max(0.0, step - max(replay - margin, fastest))
     if facts.effective.get("workers") == 0 and facts.input_ns:
         high = min(high, sum(facts.input_ns) / len(facts.input_ns))
     return Freed(
         step_ns=step,
         replay_ns=replay,
+        fastest_ns=fastest,
         saving_ns=min(max(0.0, step - replay), high),
         low_ns=min(max(0.0, step - replay - margin), high),
         high_ns=high,
@@ -226,64 +163,22 @@ def costs_nothing(facts: Facts, wait: Wait) -> bool:
 
 
 def bound(facts: Facts, wait: Wait) -> float:
-    """What a step saves at most without the wait: measured, else replayed, else the wait."""
-    found = freed(facts)
+    """What a step saves at most without the wait: measured, else replayed, else the wait.
+
+    Measured, it is the step less the one on batches at hand. Where those scatter so that nobody
+    can tell a difference, it is the end of the interval, and no more than the wait. No bound is
+    longer than what the fastest step on a batch at hand leaves.
+    """
+    found, most = freed(facts), wait.step_ns
+    if facts.replay_step_ns and not wait.profiled:
+        most = max(0.0, most - min(facts.replay_step_ns))
     if found is not None:
-        return min(found.high_ns, wait.step_ns)
+        clear = found.low_ns > 0
+        return min(found.saving_ns if clear else min(found.high_ns, wait.per_step_ns), most)
     replayed = None if facts.bounds_ns is None else facts.bounds_ns.get("input")
     if replayed is None or wait.device is None:
-        return min(wait.per_step_ns, wait.step_ns)
-    return min(replayed if wait.profiled else min(replayed, wait.most_ns or replayed), wait.step_ns)
-
-
-def _split(stalls: Mapping[str, int | None] | None) -> dict[str, float] | None:
-    """Shares of the parts that were seen."""
-    known = {name: ns for name, ns in (stalls or {}).items() if ns is not None}
-    total = sum(known.values())
-    return {name: ns / total for name, ns in known.items()} if total > 0 else None
-
-
-def _fetched(facts: Facts, wait: Wait) -> dict[str, float]:
-    """Shares of the fetch of all batches, for want of a division of the waits themselves.
-
-    The starts of epochs come first. Workers that make batches faster than they are taken are not
-    what the loop waits for.
-    """
-    found, workers = facts.loader_stages, facts.effective.get("workers") or 0
-    start = _start_share(facts, wait)
-    if found is None or not found.fetch_ns:
-        return {"startup": start} if start else {}
-    taken = FAST_ENOUGH * (wait.step_ns - wait.per_step_ns)
-    if workers and found.batch_ns / workers < taken:
-        return {"startup": start, "other": 1 - start}
-    storage = found.read_wait_ns or 0
-    # Where there is a processor for each worker, it is other programs that take it.
-    usable = facts.environment.get("usable_cpus")
-    crowded = isinstance(usable, int) and workers > usable
-    delay = min(found.run_delay_ns or 0, max(found.samples_ns - storage, 0))
-    delayed = delay if crowded else 0
-    able = max(found.samples_ns - storage - delay, 0)
-    decode = min(able, max(found.fetch_cpu_ns - found.collate_ns, 0))
-    parts = {
-        "storage": storage,
-        "decode": decode,
-        "collate": found.collate_ns,
-        "oversubscription": delayed,
-        "other": able - decode,
-    }
-    whole = sum(parts.values())
-    shares = {name: ns / whole * (1 - start) for name, ns in parts.items()} if whole else {}
-    return shares | {"startup": start}
-
-
-def _start_share(facts: Facts, wait: Wait) -> float:
-    """Of the wait, what epochs after the first one took to give their first batch."""
-    later = facts.epoch_starts[1:]
-    batches = sum(epoch.batches for epoch in facts.epoch_starts)
-    if not later or not batches or wait.per_step_ns <= 0:
-        return 0.0
-    lost = sum(max(e.start_wait_ns - (e.median_wait_ns or 0.0), 0.0) for e in later if e.workers)
-    return min(1.0, lost / batches / wait.per_step_ns)
+        return min(wait.per_step_ns, most)
+    return min(replayed if wait.profiled else min(replayed, wait.most_ns or replayed), most)
 
 
 def samples_per_step(facts: Facts) -> float | None:

@@ -7,6 +7,14 @@ from typing import Any
 
 from workbench.findings.finding import Facts
 from workbench.findings.input_wait import Wait, freed, samples_per_step
+from workbench.findings.making import (
+    computes,
+    made_ns,
+    most_workers,
+    taken_ns,
+    usable_cpus,
+    waits,
+)
 from workbench.units import time_text
 
 CHEAP_SAMPLE_NS = 100_000
@@ -71,18 +79,16 @@ def _cheap(facts: Facts) -> bool:
     )
 
 
-def usable_cpus(facts: Facts) -> int | None:
-    """Processors by affinity and container quota."""
-    found = (facts.loader_system or {}).get("usable_cpus") or facts.environment.get("usable_cpus")
-    return found if isinstance(found, int) else None
-
-
 def needed_rate(facts: Facts) -> float | None:
-    """How many times as fast the loader alone would have to be for the step not to wait."""
+    """How many times as fast the loader alone would have to be for the step not to wait.
+
+    A loader that is fast enough by itself, and is waited for because it has its turn in the loop's
+    own process or takes processors from the step, need be no faster: 1.
+    """
     found = freed(facts)
     if found is None or not facts.loader_alone_batch_ns or found.replay_ns <= 0:
         return None
-    return facts.loader_alone_batch_ns / found.replay_ns
+    return max(1.0, facts.loader_alone_batch_ns / found.replay_ns)
 
 
 def needed_workers(facts: Facts, wait: Wait) -> int | None:
@@ -93,21 +99,32 @@ def needed_workers(facts: Facts, wait: Wait) -> int | None:
     found = freed(facts)
     step = found.replay_ns if found is not None else wait.step_ns - wait.per_step_ns
     # No worker takes that from the training process.
-    taking = (stages.unpickle_ns or 0) / stages.batches
+    taking = taken_ns(stages)
     step = step + taking if stages.pin_ns is None else max(step, taking)
-    made = stages.batch_ns + (stages.serialize_ns or 0) / stages.batches
-    return math.ceil(made / step) if step > 0 else None
+    return math.ceil(made_ns(stages) / step) if step > 0 else None
 
 
 def wanted_workers(facts: Facts, wait: Wait) -> int | None:
-    """Workers to try: as many as are needed and there are processors for; ``None`` for no more."""
-    workers, usable = facts.effective.get("workers"), usable_cpus(facts)
+    """Workers to try: as many as are needed and can be of use; ``None`` for no more."""
+    workers, most = facts.effective.get("workers"), most_workers(facts)
     if workers is None:
         return None
-    most = usable if usable is not None else workers + 2
+    if most is None:
+        most = workers + 2
     needed = needed_workers(facts, wait)
     wanted = min(needed if needed is not None else 4, most)
     return wanted if wanted > workers else max(1, min(4, most)) if workers == 0 else None
+
+
+def beyond_processors(facts: Facts, workers: int) -> str:
+    """Why so many workers are of use although there are fewer processors; empty where there are."""
+    usable = usable_cpus(facts)
+    if usable is None or workers <= usable:
+        return ""
+    return (
+        f" They wait more than they compute, so more than the {usable} usable "
+        f"{'processor' if usable == 1 else 'processors'} help."
+    )
 
 
 def handed_over(facts: Facts, wait: Wait) -> float | None:
@@ -118,7 +135,7 @@ def handed_over(facts: Facts, wait: Wait) -> float | None:
     stages = facts.loader_stages
     if stages is None or not stages.batches or not stages.unpickle_ns:
         return None
-    each = stages.unpickle_ns / stages.batches
+    each = taken_ns(stages)
     makes = stages.batch_ns / max(facts.effective.get("workers") or 1, 1)
     return each if each > max(HANDED_SHARE * wait.per_step_ns, makes) else None
 
@@ -136,25 +153,41 @@ def advice(facts: Facts, wait: Wait) -> tuple[str, dict[str, Any] | None]:
             "pack its tensors into few large ones, or load in the training process (workers=0).",
             {"workers": 0},
         )
-    if workers == 0:
+    if workers == 0 and wanted is not None:
         return (
-            f"Load in worker processes: try workers={wanted} and measure again.",
+            f"Load in worker processes: try workers={wanted} and measure again."
+            f"{beyond_processors(facts, wanted)}",
             {"workers": wanted},
         )
     if wanted is not None:
         return (
             f"The loader's {workers} workers cannot keep up: try workers={wanted}, "
-            "or make decoding and transforms cheaper.",
+            f"or make decoding and transforms cheaper.{beyond_processors(facts, wanted)}",
             {"workers": wanted},
+        )
+    return _enough(facts, workers, usable), None
+
+
+def _enough(facts: Facts, workers: int, usable: int | None) -> str:
+    """What to look at where more workers are not the answer."""
+    if waits(facts.loader_stages):
+        return (
+            f"The {workers} workers mostly wait outside the processor, for no file (network, lock, "
+            "sleep), and are enough by their number: ask for many samples in one request, keep "
+            "answers in a cache, and hold no lock while others wait for it."
         )
     if usable is not None and workers < usable:
         return (
             f"{workers} workers should make batches fast enough: look at what holds them up "
-            "before adding more.",
-            None,
+            "before adding more."
         )
+    cheaper = (
+        "make decoding and transforms cheaper, cache decoded samples, or move transforms to the "
+        "device."
+    )
+    if computes(facts.loader_stages):
+        return f"All usable processors already load data ({workers} workers): {cheaper}"
     return (
-        f"All usable processors already load data ({workers} workers): make decoding and "
-        "transforms cheaper, cache decoded samples, or move transforms to the device.",
-        None,
+        f"There are as many workers as usable processors ({workers}), and whether they compute or "
+        f"wait was not seen: look at their processor time, then {cheaper}"
     )

@@ -14,8 +14,8 @@ is not seen.
 from typing import Any
 
 from workbench.findings.finding import Facts, Finding
-from workbench.findings.input_wait import Stalled, stalled
 from workbench.findings.loader_advice import BATCHED, READ_SHARE, row_by_row, whole_batches
+from workbench.findings.stalled import Stalled, stalled
 from workbench.units import share_text, time_text
 
 CODE = "WB102"
@@ -37,7 +37,7 @@ def sample_cost(facts: Facts) -> Finding | None:
             return None
         if stages.cpu_share < BUSY_SHARE or whole_batches(facts):
             return None
-    names = (*_WORK, "transfer", "starvation", "other") if rows else _WORK
+    names = (*_WORK, "transfer", "starvation", "blocked", "other") if rows else _WORK
     if not found.leads(*names):
         return None
     return _finding(facts, found, names, rows=rows)

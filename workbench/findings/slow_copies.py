@@ -13,9 +13,10 @@ bottleneck, it gains nothing or costs.
 """
 
 from workbench.findings.finding import DeviceFacts, Facts, Finding
-from workbench.findings.input_wait import severity, stalled
+from workbench.findings.input_wait import NOTE_SHARE, severity
 from workbench.findings.loader_advice import row_by_row
 from workbench.findings.lost_time import LostTime
+from workbench.findings.stalled import stalled
 from workbench.units import bytes_text, share_text, significant
 
 CODE = "WB107"
@@ -114,8 +115,9 @@ def _handed_over(facts: Facts) -> Finding | None:
     if found is None or row_by_row(facts):
         return None
     part = max(("pin", "transfer"), key=found.share)
-    share = found.wait.share * found.share(part)
-    if share < WARNING_SHARE:
+    share, saving = found.wait.share * found.share(part), found.saving_ns(part)
+    # Workers that make batches no faster than they are taken leave nothing to gain here.
+    if share < WARNING_SHARE or saving <= NOTE_SHARE * found.wait.step_ns:
         return None
     pins = facts.effective.get("pin_memory")
     pinning = part == "pin"
@@ -128,7 +130,9 @@ def _handed_over(facts: Facts) -> Finding | None:
         title=f"Each step waits for a batch that is being {what} for {share_text(share)} of its "
         "time.",
         verdict="yes",
-        severity=severity(min(share, found.usual_share), found.wait.steps),
+        severity=severity(
+            min(share, found.usual_share, saving / found.wait.step_ns), found.wait.steps
+        ),
         evidence={
             "share_of_wait": found.share(part),
             "steps": found.wait.steps,
@@ -136,7 +140,7 @@ def _handed_over(facts: Facts) -> Finding | None:
         },
         advice=_UNPIN if pinning else _FEWER,
         share_of_window=share,
-        saving_ns_per_step_at_most=found.saving_ns(part),
+        saving_ns_per_step_at_most=saving,
         speedup_at_most=found.speedup(part),
         setting=setting,
         rank=facts.rank,

@@ -1,21 +1,24 @@
-"""WB103: loading waits for storage, or its cache was cold.
+"""WB103: loading waits outside the processor: for storage, a cold cache, or something else.
 
-What: of the time that loading takes, the part in which reads wait and the processor rests; and how
-much longer the batches of the first epoch took than those of later ones.
+What: of the time that loading takes, the part in which reads of files wait, or in which samples
+wait for something that is no read (a network, a lock, sleep), and the processor rests; and how much
+longer the batches of the first epoch took than those of later ones.
 Why: what is not in the page cache comes at the speed of the disk or the network, however many
 processors there are.
-What to do: keep the data on a local disk or in memory, read fewer and larger files (shards), let
-more workers wait at the same time; after a cold first epoch, measure a later one.
+What to do: keep the data on a local disk or in memory, read fewer and larger files (shards), ask
+for many samples in one request, let more workers wait at the same time; after a cold first epoch,
+measure a later one.
 When it is wrong: a data set that fits into memory is slow once and never again; reads through
-memory maps or in a library's own threads are not seen as reads.
+memory maps or in a library's own threads are not seen as reads, and whether a wait that is no read
+is a network, a lock or sleep nobody can see from outside.
 """
 
 from typing import Any
 
-from workbench.analysis.loader_evidence import EpochStart
+from workbench.analysis.loader_evidence import EpochStart, LoaderStages
 from workbench.findings.finding import Facts, Finding
-from workbench.findings.input_wait import Stalled, stalled
-from workbench.findings.loader_advice import usable_cpus
+from workbench.findings.loader_advice import beyond_processors, row_by_row, wanted_workers
+from workbench.findings.stalled import Stalled, stalled
 from workbench.units import bytes_text, share_text, significant, time_text
 
 CODE = "WB103"
@@ -29,14 +32,15 @@ COLD_BYTES = 2.0
 
 
 def slow_storage(facts: Facts) -> Finding | None:
-    """Fires when reads are most of what loading does, or only the first epoch was slow for them."""
+    """Fires when loading mostly waits outside the processor, or only the first epoch did."""
     cold = _cold(facts.epoch_starts)
     found, stages = stalled(facts), facts.loader_stages
-    if found is None or stages is None:
-        return None if cold is None else _cold_finding(facts, *cold)
-    if not found.leads("storage") or stages.cpu_share > RESTING_SHARE:
-        return None if cold is None else _cold_finding(facts, *cold)
-    return _finding(facts, found, cold)
+    if found is not None and stages is not None and stages.cpu_share <= RESTING_SHARE:
+        if found.leads("storage"):
+            return _finding(facts, found, cold)
+        if found.leads("blocked") and not row_by_row(facts):
+            return _blocked(facts, found)
+    return None if cold is None else _cold_finding(facts, *cold)
 
 
 def _cold(epochs: tuple[EpochStart, ...]) -> tuple[float, float, float] | None:
@@ -75,31 +79,27 @@ def _cold_finding(facts: Facts, first: float, warm: float, taken: float) -> Find
 def _finding(facts: Facts, found: Stalled, cold: tuple[float, float, float] | None) -> Finding:
     stages = facts.loader_stages
     assert stages is not None
-    share = found.wait.share * found.share("storage")
-    kinds = _kinds(facts)
+    share, saving = found.wait.share * found.share("storage"), found.saving_ns("storage")
+    kinds = _kinds(facts, stages)
     rate = stages.read_bytes / stages.fetch_ns * 1e9 if stages.read_bytes else None
     at = "" if rate is None else f" at {bytes_text(rate)}/s a worker"
     said = f" from {kinds}" if kinds else ""
-    advice, setting = _advice(facts, cold)
+    advice, setting = _advice(facts, found, cold)
     return Finding(
         code=CODE,
         title=f"Storage-bound: reading{said}{at} takes {share_text(share)} of each step, with the "
         f"processor at work for {share_text(stages.cpu_share)} of the loading.",
         verdict="yes",
-        severity=found.severity(found.saving_ns("storage")),
+        severity=found.severity(saving),
         evidence={
-            "read_share": stages.read_share,
-            "cpu_share": stages.cpu_share,
-            "read_bytes_per_batch": _each(stages.read_bytes, stages.batches),
-            "storage_bytes_per_batch": _each(stages.storage_bytes, stages.batches),
+            **_seen(facts, stages),
             "bytes_per_s": rate,
             "storage": kinds or None,
             "first_to_later_epochs": None if cold is None else cold[0] / cold[1],
-            "workers": facts.effective.get("workers"),
         },
         advice=advice,
         share_of_window=share,
-        saving_ns_per_step_at_most=found.saving_ns("storage"),
+        saving_ns_per_step_at_most=saving,
         speedup_at_most=found.speedup("storage"),
         setting=setting,
         rank=facts.rank,
@@ -107,24 +107,73 @@ def _finding(facts: Facts, found: Stalled, cold: tuple[float, float, float] | No
     )
 
 
+def _blocked(facts: Facts, found: Stalled) -> Finding:
+    """Samples wait, and for no file."""
+    stages = facts.loader_stages
+    assert stages is not None
+    share, saving = found.wait.share * found.share("blocked"), found.saving_ns("blocked")
+    each = found.made.get("blocked", 0.0)
+    wanted = wanted_workers(facts, found.wait)
+    more = "" if wanted is None else _side_by_side(facts, wanted)
+    files = "not for reads of files" if stages.read_share is not None else "for what was not seen"
+    return Finding(
+        code=CODE,
+        title=f"Loading waits outside the processor, {files} (network, lock or sleep): "
+        f"{time_text(each)} of {time_text(stages.fetch_ns / stages.batches)} a batch; it takes "
+        f"{share_text(share)} of each step.",
+        verdict="yes",
+        severity=found.severity(saving),
+        evidence={"blocked_us_per_batch": each / 1000, **_seen(facts, stages)},
+        advice="No faster disk or processor ends it: ask for many samples in one request, keep "
+        f"answers in a cache, and hold no lock while others wait for it.{more}",
+        share_of_window=share,
+        saving_ns_per_step_at_most=saving,
+        speedup_at_most=found.speedup("blocked"),
+        setting=None if wanted is None else {"workers": wanted},
+        rank=facts.rank,
+        device=found.wait.device,
+    )
+
+
+def _seen(facts: Facts, stages: LoaderStages) -> dict[str, Any]:
+    """What tells storage, a processor and other waits apart."""
+    return {
+        "read_share": stages.read_share,
+        "cpu_share": stages.cpu_share,
+        "read_bytes_per_batch": _each(stages.read_bytes, stages.batches),
+        "storage_bytes_per_batch": _each(stages.storage_bytes, stages.batches),
+        "block_delay_share": (facts.loader_system or {}).get("block_delay_share"),
+        "workers": facts.effective.get("workers"),
+    }
+
+
 def _each(total: int | None, batches: int) -> float | None:
     return None if total is None else total / batches
 
 
-def _kinds(facts: Facts) -> str:
-    """The storage that was read most, in words."""
+def _kinds(facts: Facts, stages: LoaderStages) -> str:
+    """The storage that was read most, in words; a disk only where bytes came from one."""
     for one in (facts.loader_system or {}).get("storage") or ():
-        if one.get("type"):
-            where = "a network file system" if one.get("network") else "a disk"
-            where = "a spinning disk" if one.get("rotational") and not one.get("network") else where
-            return (
-                f"{where} ({one['type']})" if not one.get("memory") else f"memory ({one['type']})"
-            )
+        if not one.get("type"):
+            continue
+        if one.get("network"):
+            return f"a network file system ({one['type']})"
+        if one.get("memory"):
+            return f"memory ({one['type']})"
+        if stages.storage_bytes == 0:
+            return ""
+        return f"a {'spinning ' if one.get('rotational') else ''}disk ({one['type']})"
     return ""
 
 
+def _side_by_side(facts: Facts, wanted: int) -> str:
+    return (
+        f" Workers can wait side by side: try workers={wanted}.{beyond_processors(facts, wanted)}"
+    )
+
+
 def _advice(
-    facts: Facts, cold: tuple[float, float, float] | None
+    facts: Facts, found: Stalled, cold: tuple[float, float, float] | None
 ) -> tuple[str, dict[str, Any] | None]:
     if cold is not None:
         return (
@@ -132,10 +181,22 @@ def _advice(
             "cache: judge the loader by them, or read the data once before.",
             None,
         )
-    workers, usable = facts.effective.get("workers"), usable_cpus(facts)
-    text = "Keep the data on a local disk or in memory, or in fewer and larger files."
-    if workers is not None and usable is not None and workers < usable:
-        return f"{text} Reads can also wait side by side: try workers={usable}.", {
-            "workers": usable
-        }
-    return text, None
+    text, wanted = _where(facts), wanted_workers(facts, found.wait)
+    if wanted is None:
+        return text, None
+    return f"{text}{_side_by_side(facts, wanted)}", {"workers": wanted}
+
+
+def _where(facts: Facts) -> str:
+    """What to do about the data's place, by what was seen of it."""
+    stages = facts.loader_stages
+    first: dict[str, Any] = next(iter((facts.loader_system or {}).get("storage") or ()), {})
+    if stages is not None and stages.storage_bytes and not first.get("network"):
+        return (
+            "The bytes came from a disk of this machine: keep the data in memory or on a faster "
+            "disk, or in fewer and larger files."
+        )
+    seen = stages is not None and stages.storage_bytes == 0
+    why = "No byte came from a disk of this machine, so it is far away or a pipe: " if seen else ""
+    keep = "keep the data on a local disk or in memory, or in fewer and larger files."
+    return f"{why}{keep}" if why else f"{keep[0].upper()}{keep[1:]}"

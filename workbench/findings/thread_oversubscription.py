@@ -13,8 +13,8 @@ that others load as well, waiting for a processor is theirs.
 from typing import Any
 
 from workbench.findings.finding import Facts, Finding
-from workbench.findings.input_wait import stalled
-from workbench.findings.loader_advice import usable_cpus
+from workbench.findings.making import usable_cpus
+from workbench.findings.stalled import stalled
 from workbench.units import count_text, share_text
 
 CODE = "WB106"
@@ -52,7 +52,9 @@ def thread_oversubscription(facts: Facts) -> Finding | None:
         f"{'processor' if usable == 1 else 'processors'}: "
         f"{' and '.join(cost)}.",
         verdict="yes",
-        severity="info" if found is None else found.severity(found.bound_ns),
+        severity="info"
+        if found is None
+        else found.severity(found.bound_ns if saving is None else saving),
         evidence={
             "workers": workers,
             "threads_per_worker": threads,

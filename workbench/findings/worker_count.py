@@ -5,20 +5,22 @@ quota), and the workers that would make a batch in the time of a step.
 Why: the machine's number of cores is not what a container or a scheduler grants; workers beyond it
 take turns. Fewer than needed leave the step waiting while processors are free.
 What to do: set workers to what is needed, at most the usable processors; a sweep shows the curve.
-When it is wrong: workers that mostly wait for storage may well be more than processors, which the
-finding then only notes; rows of a table in memory need no worker at all.
+When it is wrong: workers that mostly wait, for storage or the network, may well be more than
+processors: where they were seen to, more are advised; otherwise their number is only noted. Rows of
+a table in memory need no worker at all.
 """
 
 from typing import Any
 
 from workbench.findings.finding import Facts, Finding
-from workbench.findings.input_wait import stalled
 from workbench.findings.loader_advice import (
+    beyond_processors,
     needed_workers,
     row_by_row,
-    usable_cpus,
     wanted_workers,
 )
+from workbench.findings.making import most_workers, usable_cpus, waits
+from workbench.findings.stalled import stalled
 from workbench.units import count_text, share_text, significant
 
 CODE = "WB105"
@@ -32,7 +34,7 @@ def worker_count(facts: Facts) -> Finding | None:
     workers, usable = facts.effective.get("workers"), usable_cpus(facts)
     if not workers or usable is None:
         return None
-    if workers > usable:
+    if workers > usable and not waits(facts.loader_stages):
         return _too_many(facts, workers, usable)
     return _too_few(facts, workers, usable)
 
@@ -81,7 +83,8 @@ def _too_few(facts: Facts, workers: int, usable: int) -> Finding | None:
         return None
     stages = facts.loader_stages
     assert stages is not None
-    lacking = "" if needed <= usable else f", and there are processors for {usable}"
+    most = max(most_workers(facts) or usable, usable)
+    lacking = "" if needed <= most else f", and there are processors for {most}"
     # Of k workers' rate, more workers can give at most wanted/k times as much.
     saving = min(found.bound_ns, found.wait.step_ns * (1 - workers / wanted))
     rest = found.wait.step_ns - saving
@@ -99,8 +102,8 @@ def _too_few(facts: Facts, workers: int, usable: int) -> Finding | None:
             "wait_us_per_step": found.wait.per_step_ns / 1000,
             "starvation_share": found.share("starvation") if found.split else None,
         },
-        advice=f"Try workers={wanted}."
-        if needed <= usable
+        advice=f"Try workers={wanted}.{beyond_processors(facts, wanted)}"
+        if needed <= most
         else f"Try workers={wanted}, and make samples cheaper: processors are not enough.",
         share_of_window=found.wait.share,
         saving_ns_per_step_at_most=saving,

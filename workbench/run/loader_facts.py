@@ -24,4 +24,5 @@ def loader_facts(run: Run) -> dict[str, Any]:
     stalls = run.rank().stalls
     if stalls is not None:
         found["stalls_ns"] = dict(stalls.by_part)
+        found["stalls_other_ns"] = dict(stalls.other_by)
     return found
