@@ -12,6 +12,7 @@ import threading
 import types
 from collections import deque
 from multiprocessing import active_children
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,12 @@ def state_bytes(*roots: object) -> bytes:
 
 def process_bytes() -> bytes:
     """Random states, flags, threads, environment, child processes and threads of this process."""
-    conv = torch.backends.cudnn.conv.fp32_precision, torch.backends.mkldnn.matmul.fp32_precision
+    precisions = [
+        torch._C._get_fp32_precision_getter(backend, operator)
+        for backend in ("generic", "cuda", "mkldnn")
+        for operator in (("all",) if backend == "generic" else ("all", "matmul", "conv", "rnn"))
+    ]
+    kernels = ("flash", "mem_efficient", "math", "cudnn")
     values = {
         "python": random.getstate(),
         "numpy": repr(np.random.get_state()),
@@ -40,11 +46,15 @@ def process_bytes() -> bytes:
         "autocast cache": torch.is_autocast_cache_enabled(),
         "dtype": torch.get_default_dtype(),
         "matmul": torch.get_float32_matmul_precision(),
-        "fp32": conv,
+        "fp32": precisions,
+        "attention": [getattr(torch.backends.cuda, f"{name}_sdp_enabled")() for name in kernels],
         "cudnn": (torch.backends.cudnn.benchmark, torch.backends.cudnn.deterministic),
         "deterministic": torch.are_deterministic_algorithms_enabled(),
         "anomaly": torch.is_anomaly_enabled(),
-        "threads": torch.get_num_threads(),
+        "threads": (torch.get_num_threads(), torch.get_num_interop_threads()),
+        "affinity": {
+            str(os.sched_getaffinity(int(t.name))) for t in Path("/proc/self/task").iterdir()
+        },
         "collector": gc.isenabled(),
         "environment": sorted(os.environ.items()),
         "children": sorted(child.pid or 0 for child in active_children()),

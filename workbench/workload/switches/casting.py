@@ -20,9 +20,11 @@ def cast_training(
     """
     done: dict[Place, Tensor] = {}
     for tensor in _of_modules(modules):
+        gradient = tensor.grad if tensor.is_leaf else None
         _cast(tensor, dtype, done)
-        if tensor.is_leaf and tensor.grad is not None:
-            _cast(tensor.grad, dtype, done)
+        if gradient is not None:
+            # Another tensor: the one of before must have its dtype when it is put back.
+            tensor.grad = gradient.to(tensor.dtype)
     for optimizer in optimizers:
         for state in optimizer.state.values():
             for name, value in state.items():
@@ -37,7 +39,8 @@ def match_parameters(modules: Iterable[nn.Module], optimizers: Sequence[Optimize
     """
     for tensor in _of_modules(modules):
         if tensor.is_leaf and tensor.grad is not None:
-            tensor.grad.data = tensor.grad.to(tensor.device, tensor.dtype)
+            gradient, tensor.grad = tensor.grad, None
+            tensor.grad = gradient.to(tensor.device, tensor.dtype)
     for optimizer in optimizers:
         for parameter, state in optimizer.state.items():
             for name, value in state.items():
