@@ -19,7 +19,7 @@ from workbench.analysis.families import MATRIX_FAMILIES
 from workbench.analysis.kernel_dtypes import LOW
 from workbench.analysis.matrix_work import MatrixWork
 from workbench.findings.finding import DeviceFacts, Facts, Finding, Severity
-from workbench.findings.lost_time import LEAST_STEPS_WARNING
+from workbench.findings.lost_time import HOST, LEAST_STEPS_WARNING, lost_time
 from workbench.units import bytes_text, share_text
 
 CODE = "WB301"
@@ -69,16 +69,24 @@ def _on_device(facts: Facts, device: DeviceFacts, work: MatrixWork) -> Finding |
     return _unused(facts, device, work) if cores else None
 
 
-def _waiting(facts: Facts, device: DeviceFacts, work: MatrixWork, busy: float) -> Finding:
+def _waiting(facts: Facts, device: DeviceFacts, work: MatrixWork, busy: float) -> Finding | None:
+    """Silent about a recording that mostly shows a program starting."""
+    steady = device.steady
+    if steady is None or lost_time(facts, device, HOST) is None:
+        return None
+    causes = {cause: ns for cause, ns in steady.by_cause.items() if ns}
+    longest = max(causes, key=lambda cause: causes[cause], default="")
+    on = "data" if longest == "input" else "the host" if longest in HOST else "something else"
     return _finding(
         facts,
         device,
         work,
         title=f"Half precision cannot make this step faster: the device is busy "
-        f"{share_text(busy)} of the time, so the host decides how long a step takes. What it "
-        f"saves is memory{_memory(facts)}.",
-        advice="Launch fewer and larger kernels first (torch.compile, CUDA graphs, a larger batch);"
-        " then compare precisions again.",
+        f"{share_text(busy)} of the time, and waits for {on} otherwise. What it saves is "
+        f"memory{_memory(facts)}.",
+        advice="Let the device wait less first (see the findings on that); then compare "
+        "precisions again.",
+        evidence={"longest_wait": longest or None},
     )
 
 
