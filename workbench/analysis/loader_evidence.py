@@ -50,6 +50,7 @@ class LoaderStages:
     """Through the pipe, of the median batch; the rest goes through shared memory."""
     serialize_cpu_ns: int | None = None
     """CPU time of pickling; the rest of ``serialize_ns`` waited, mostly for the next fetch."""
+    unpickle_cpu_ns: int | None = None
     unpickle_own_ns: int | None = None
     """Of ``unpickle_ns``, what computing workers did not keep waiting."""
 
@@ -109,6 +110,7 @@ def loader_stages(batches: pd.DataFrame) -> LoaderStages | None:
         batch_bytes=_median(seen, "batch_bytes"),
         sent_bytes=_median(seen, "sent_bytes"),
         serialize_cpu_ns=_scaled(seen, "serialize_cpu_ns"),
+        unpickle_cpu_ns=_scaled(seen, "unpickle_cpu_ns"),
         unpickle_own_ns=_unpickle_own(seen),
     )
 

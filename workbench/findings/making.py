@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 WAITING_SHARE = 0.5
 """Own choice: workers that use a processor for less of the time, and read no files meanwhile, wait
 for something else."""
+TIMES_ITS_WORK = 3
+"""Own choice: what takes so many times its own processor time to hand over waits for something."""
 A_PROCESSOR = 8
 """Own choice: at most so many waiting workers for each processor are tried; each takes memory."""
 
@@ -58,6 +60,17 @@ def taken_ns(stages: LoaderStages) -> float:
     """What the training process itself does to take a batch over from its worker."""
     known = stages.unpickle_ns if stages.unpickle_own_ns is None else stages.unpickle_own_ns
     return (known or 0) / max(stages.batches, 1)
+
+
+def handing_over_ns(stages: LoaderStages) -> float | None:
+    """What handing a batch over takes at most; ``None`` where its processor time was not seen.
+
+    Longer stretches are not the hand-over's own: on a busy machine it waits for a processor.
+    """
+    if stages.serialize_cpu_ns is None or stages.unpickle_cpu_ns is None:
+        return None
+    used = stages.serialize_cpu_ns + stages.unpickle_cpu_ns
+    return TIMES_ITS_WORK * used / max(stages.batches, 1)
 
 
 def processors_each(stages: LoaderStages) -> float:

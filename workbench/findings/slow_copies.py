@@ -16,6 +16,7 @@ from workbench.findings.finding import DeviceFacts, Facts, Finding
 from workbench.findings.input_wait import NOTE_SHARE, severity
 from workbench.findings.loader_advice import row_by_row
 from workbench.findings.lost_time import LostTime
+from workbench.findings.making import handing_over_ns
 from workbench.findings.stalled import stalled
 from workbench.units import bytes_text, share_text, significant
 
@@ -116,6 +117,10 @@ def _handed_over(facts: Facts) -> Finding | None:
         return None
     part = max(("pin", "transfer"), key=found.share)
     share, saving = found.wait.share * found.share(part), found.saving_ns(part)
+    stages = facts.loader_stages
+    own = None if stages is None or part != "transfer" else handing_over_ns(stages)
+    if own is not None:
+        saving = min(saving, own)
     # Workers that make batches no faster than they are taken leave nothing to gain here.
     if share < WARNING_SHARE or saving <= NOTE_SHARE * found.wait.step_ns:
         return None
@@ -141,7 +146,9 @@ def _handed_over(facts: Facts) -> Finding | None:
         advice=_UNPIN if pinning else _FEWER,
         share_of_window=share,
         saving_ns_per_step_at_most=saving,
-        speedup_at_most=found.speedup(part),
+        speedup_at_most=found.wait.step_ns / (found.wait.step_ns - saving)
+        if saving < found.wait.step_ns
+        else None,
         setting=setting,
         rank=facts.rank,
         device=found.wait.device,
