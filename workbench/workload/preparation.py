@@ -14,6 +14,7 @@ from workbench.workload.effective import effective_values
 from workbench.workload.interrupts import Deferred
 from workbench.workload.placement import settle_optimizers, start_device
 from workbench.workload.precision import check_precision
+from workbench.workload.rates import rate_rule
 from workbench.workload.snapshot import Snapshot
 from workbench.workload.source import open_source
 from workbench.workload.switches.casting import match_parameters
@@ -140,6 +141,7 @@ class _Preparation(AbstractContextManager[Training]):
         source = open_source(work, settings, notes, self._contexts)
         check_pinning(settings, source)
         plan = apply(work, settings, source, device, undo=self._contexts, notes=notes)
+        notes.extend(rate_rule(work, source, settings))
         notes.extend(_decisions(work, keep_training=self._keep_training))
         effective = effective_values(work, source, settings, device)
         return Training(plan, effective=effective, notes=notes)

@@ -30,6 +30,8 @@ class Source:
     """A private loader, when the data is a ``Dataset`` or a plain ``DataLoader``."""
     iterated: Any = None
     """What is iterated where there is no private loader."""
+    given_batch_size: int | None = None
+    """Samples per batch before any setting, where the loader fixes it."""
 
     @property
     def batch_size(self) -> int | None:
@@ -87,7 +89,9 @@ def _from_loader(
     data: DataLoader[Any], settings: Settings, undo: ExitStack, *, kind: str
 ) -> Source:
     loader = adapted(data, settings, undo)
-    return Source(epoch=lambda: iter(loader), kind=kind, loader=loader)
+    return Source(
+        epoch=lambda: iter(loader), kind=kind, loader=loader, given_batch_size=data.batch_size
+    )
 
 
 def _remade(first: Any, make: Callable[[], Any]) -> Callable[[], Iterator[Any]]:

@@ -1,0 +1,348 @@
+"""Does a switch do what it says, and nothing else to the numbers?"""
+
+import copy
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+from torch.utils.data import DataLoader, Subset, TensorDataset, get_worker_info
+
+from tests.workload.six import BLOCKS, SIX
+from tests.workload.state_bytes import process_bytes, state_bytes
+from workbench.errors import SettingError
+from workbench.settings import Settings
+from workbench.workload import Workload, prepare
+
+
+def _weights(work: Workload, settings: Settings, steps: int = 3) -> list[Tensor]:
+    """The weights and buffers after some steps from one seed, on a copy."""
+    torch.manual_seed(3)
+    with prepare(work, settings) as training:
+        for _ in range(steps):
+            training.step(next(training.batches()))
+        return [t.detach().clone() for t in (*work.model.parameters(), *work.model.buffers())]
+
+
+def _same(first: list[Tensor], second: list[Tensor], **tolerance: float) -> None:
+    for one, two in zip(first, second, strict=True):
+        torch.testing.assert_close(one, two, **tolerance)
+
+
+@pytest.mark.parametrize("name", SIX)
+def test_checkpointing_changes_no_number(name: str, tmp_path: Path) -> None:
+    """Dropout draws the same masks, and batch norm counts a batch once: bit for bit the same."""
+    work = SIX[name](tmp_path)
+    plain = _weights(work, Settings())
+    _same(plain, _weights(work, Settings(checkpointing=(BLOCKS[name],))), rtol=0, atol=0)
+
+
+def test_checkpointing_really_computes_the_block_again(tmp_path: Path) -> None:
+    """The inner convolution runs twice a step with it, once without."""
+    work = SIX["cnn"](tmp_path)
+    calls: list[int] = []
+    work.model[1].convolution.register_forward_hook(lambda *_: calls.append(1))
+    for names, expected in ((None, 1), (("1",), 2), (("Block",), 2), (("Sequential",), 2)):
+        with prepare(work, Settings(checkpointing=names)) as training:
+            training.step(next(training.batches()))
+            assert len(calls) == expected, names
+    assert not calls  # it was put back
+
+
+def test_a_name_that_fits_nothing_lists_the_modules(tmp_path: Path) -> None:
+    with pytest.raises(SettingError, match=r"no module is called 'Blok'; .*Block × 2.*1\.norm"):
+        prepare(SIX["cnn"](tmp_path), Settings(checkpointing=("Blok",))).__enter__()
+
+
+@pytest.mark.parametrize("loop", ["foreach", "fused", "single"])
+@pytest.mark.parametrize("kind", ["SGD", "Adam", "AdamW", "Adagrad"])
+def test_the_loop_of_an_optimizer_changes_no_mathematics(kind: str, loop: Any) -> None:
+    """Sums of the same numbers in another order: equal to a few roundings of fp32."""
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2))
+    optimizer = getattr(torch.optim, kind)(model.parameters(), lr=0.1)
+    rows = [(torch.randn(4, 3), torch.tensor([0, 1, 0, 1]))]
+    work = Workload(model, rows, loss=functional.cross_entropy, optimizer=optimizer)
+    _same(_weights(work, Settings()), _weights(work, Settings(optimizer=loop)))
+    with prepare(work, Settings(optimizer=loop)) as training:
+        assert training.effective["optimizer"] == loop
+
+
+def test_a_fused_optimizer_can_be_made_single_and_is_fused_again_after_it() -> None:
+    model = nn.Linear(3, 2)
+    optimizer = torch.optim.AdamW(model.parameters(), fused=True)
+    work = Workload(
+        model,
+        [(torch.ones(4, 3), torch.tensor([0, 1, 0, 1]))],
+        loss=functional.cross_entropy,
+        optimizer=optimizer,
+    )
+    with prepare(work, Settings(optimizer="single"), keep_training=True) as training:
+        training.step(next(training.batches()))
+        assert not hasattr(optimizer, "_step_supports_amp_scaling")
+    assert optimizer.param_groups[0]["fused"] is True
+    assert optimizer.param_groups[0]["foreach"] is None
+    assert optimizer._step_supports_amp_scaling
+
+
+class Own(torch.optim.SGD):
+    """A step of somebody's own."""
+
+    def step(self, closure: Any = None) -> Any:
+        return super().step(closure)
+
+
+@pytest.mark.parametrize(
+    ("make", "loop", "match"),
+    [
+        (torch.optim.LBFGS, "foreach", "LBFGS: its step is its own, and has no foreach"),
+        (Own, "fused", "Own: its step is its own"),
+        (torch.optim.RMSprop, "fused", "torch has no fused form of it"),
+        (lambda p: torch.optim.Adam(p, lr=torch.tensor(0.1)), "foreach", "rate is a tensor"),
+    ],
+)
+def test_an_optimizer_without_that_loop_is_refused(
+    make: Callable[[Any], Any], loop: Any, match: str
+) -> None:
+    model = nn.Linear(3, 2)
+    work = Workload(model, [], loss=functional.cross_entropy, optimizer=make(model.parameters()))
+    with pytest.raises(SettingError, match=match):
+        prepare(work, Settings(optimizer=loop)).__enter__()
+
+
+@pytest.mark.parametrize("parts", [1, 2, 4])
+def test_gradients_are_clipped_once_a_step_after_all_micro_batches(parts: int) -> None:
+    """Descent at rate 1 with gradient (3, 4), of norm 5: clipped to 0.5, weights move by it."""
+    model = nn.Linear(2, 1, bias=False)
+    nn.init.zeros_(model.weight)
+    batch = torch.tensor([[3.0, 4.0]]).expand(8, 2)
+    work = Workload(
+        model,
+        [(batch, torch.zeros(8))],
+        loss=lambda output, _: output.mean(),
+        optimizer=torch.optim.SGD(model.parameters(), lr=1.0),
+    )
+    with prepare(work, Settings(clip_norm=0.5, accumulation=parts)) as training:
+        training.step(next(training.batches()))
+        torch.testing.assert_close(model.weight.detach(), torch.tensor([[-0.3, -0.4]]))
+
+
+@pytest.mark.parametrize("wanted", [True, False])
+def test_gradients_are_dropped_or_filled_with_zeros(wanted: bool) -> None:
+    model = nn.Linear(3, 2)
+    seen: list[Tensor | None] = []
+    model.register_forward_pre_hook(lambda *_: seen.append(model.weight.grad))
+    work = Workload(
+        model,
+        [(torch.ones(4, 3), torch.tensor([0, 1, 0, 1]))],
+        loss=functional.cross_entropy,
+        optimizer=torch.optim.SGD(model.parameters()),
+    )
+    with prepare(work, Settings(set_to_none=wanted)) as training:
+        for _ in range(2):
+            training.step(next(training.batches()))
+        assert seen[0] is None
+        assert (seen[1] is None) == wanted
+
+
+def test_pure_bf16_holds_everything_in_bf16_and_gives_the_exact_weights_back(
+    tmp_path: Path,
+) -> None:
+    work = SIX["transformer"](tmp_path)
+    before = [p.detach().clone() for p in work.model.parameters()]
+    with prepare(work, Settings(precision="bf16_pure")) as training:
+        training.step(next(training.batches()))
+        (optimizer,) = work.optimizers
+        assert {p.dtype for p in work.model.parameters()} == {torch.bfloat16}
+        assert {s["exp_avg"].dtype for s in optimizer.state.values()} == {torch.bfloat16}
+        assert work.model.head.weight is work.model.embedding.weight
+        assert training.effective["precision"] == "bf16_pure"
+    _same(before, list(work.model.parameters()), rtol=0, atol=0)
+
+
+def test_pure_bf16_keeps_the_tie_of_weights_that_only_share_memory() -> None:
+    model = nn.Sequential(nn.Linear(4, 4, bias=False), nn.Linear(4, 4, bias=False))
+    model[1].weight.data = model[0].weight.data
+    optimizer = torch.optim.SGD(model[0].parameters(), lr=1.0)
+    rows = [(torch.ones(2, 4), torch.tensor([0, 1]))]
+    work = Workload(model, rows, loss=functional.cross_entropy, optimizer=optimizer)
+    with prepare(work, Settings(precision="bf16_pure")) as training:
+        training.step(next(training.batches()))
+        assert model[0].weight.data_ptr() == model[1].weight.data_ptr()
+
+
+def test_training_under_pure_bf16_can_be_kept_in_fp32(tmp_path: Path) -> None:
+    work = SIX["rnn"](tmp_path)
+    with prepare(work, Settings(precision="bf16_pure"), keep_training=True) as training:
+        training.step(next(training.batches()))
+    with prepare(work) as training:  # and goes on from there
+        training.step(next(training.batches()))
+    kept = [value for state in work.optimizers[0].state.values() for value in state.values()]
+    parts = (*work.model.parameters(), *(p.grad for p in work.model.parameters()), *kept)
+    assert {part.dtype for part in parts if part is not None} == {torch.float32}
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+@pytest.mark.parametrize("subset", [False, True])
+def test_a_batch_that_is_fetched_at_once_is_the_same_batch(workers: int, subset: bool) -> None:
+    rows = TensorDataset(torch.randn(10, 2, 3), torch.arange(10))
+    data = Subset(rows, [7, 3, 5, 1, 9, 0]) if subset else rows
+    loader = DataLoader(data, 4, shuffle=True, generator=torch.Generator())
+    work = Workload(nn.Identity(), loader)
+    epochs = {}
+    for wanted in (False, True):
+        with prepare(work, Settings(batched_fetch=wanted, workers=workers)) as training:
+            assert training.effective["batched_fetch"] is wanted
+            epochs[wanted] = [next(training.batches()) for _ in range(4)]
+    for one, many in zip(epochs[False], epochs[True], strict=True):
+        assert type(one) is type(many)
+        _same(list(one), list(many), rtol=0, atol=0)
+    assert "__getitems__" not in rows.__dict__
+
+
+def test_rows_of_a_plain_tensor_are_fetched_at_once() -> None:
+    loader: DataLoader[Any] = DataLoader(torch.arange(12.0).view(6, 2), 4)  # type: ignore[arg-type]
+    with prepare(Workload(nn.Identity(), loader), Settings(batched_fetch=True)) as training:
+        assert next(training.batches()).tolist() == [[0, 1], [2, 3], [4, 5], [6, 7]]
+
+
+class Plain(torch.utils.data.Dataset[Tensor]):
+    """Can only be asked sample by sample."""
+
+    def __len__(self) -> int:
+        return 4
+
+    def __getitem__(self, index: int) -> Tensor:
+        return torch.tensor(index)
+
+
+@pytest.mark.parametrize(
+    ("loader", "match"),
+    [
+        (DataLoader(Plain(), 2), r"Plain has no __getitems__\(indices\).*give it one"),
+        (DataLoader(TensorDataset(torch.ones(4)), 2, collate_fn=list), "collate function of"),
+        (DataLoader(Plain(), None), "batch_size is None"),
+    ],
+)
+def test_a_data_set_that_cannot_be_asked_at_once_is_refused(loader: Any, match: str) -> None:
+    with pytest.raises(SettingError, match=match):
+        prepare(Workload(nn.Identity(), loader), Settings(batched_fetch=True)).__enter__()
+
+
+class Where(torch.utils.data.Dataset[list[int]]):
+    """Tells how the worker that reads it was set up."""
+
+    def __len__(self) -> int:
+        return 2
+
+    def __getitem__(self, index: int) -> list[int]:
+        info = get_worker_info()
+        return [torch.get_num_threads(), *os.sched_getaffinity(0), info.id if info else -1]
+
+
+def test_workers_get_their_threads_and_their_processors() -> None:
+    cpu = min(os.sched_getaffinity(0))
+    loader = DataLoader(Where(), 1, num_workers=1, worker_init_fn=_mark)
+    settings = Settings(worker_threads=3, cpu_affinity=(cpu,))
+    with prepare(Workload(nn.Identity(), loader), settings) as training:
+        threads, *place = (int(value) for value in next(training.batches()))
+        assert (threads, place) == (3, [cpu, 0])
+        assert training.effective["worker_threads"] == 3
+        assert training.effective["cpu_affinity"] == [cpu]
+
+
+def _mark(worker: int) -> None:
+    """The user's own function runs after ours, and would see the threads."""
+    assert torch.get_num_threads() == 3
+
+
+def test_a_processor_that_is_not_there_is_refused() -> None:
+    before = process_bytes()
+    with pytest.raises(SettingError, match=r"cpu_affinity=\(99999,\) cannot act.*may run on"):
+        prepare(Workload(nn.Identity(), [1]), Settings(cpu_affinity=(99999,))).__enter__()
+    assert process_bytes() == before
+
+
+def test_threads_between_operators_are_refused_where_torch_has_fixed_them() -> None:
+    now = torch.get_num_interop_threads()
+    with suppress(RuntimeError):  # it is fixed already
+        torch.set_num_interop_threads(now)
+    work = Workload(nn.Identity(), [torch.ones(1)])
+    with pytest.raises(SettingError, match="torch fixes this number once in a process"):
+        prepare(work, Settings(interop_threads=now + 1)).__enter__()
+    with prepare(work, Settings(interop_threads=now)) as training:
+        assert training.effective["interop_threads"] == now
+
+
+@pytest.mark.parametrize(
+    ("values", "match"),
+    [
+        ({"cudnn_benchmark": True}, "cuDNN computes on NVIDIA devices only"),
+        ({"cuda_graphs": True}, "records the work of a CUDA device"),
+        ({"attention": "efficient"}, "torch has flash and math there"),
+        ({"attention": "cudnn"}, "torch has flash and math there"),
+        ({"precision": "fp8"}, "compute capability 8.9"),
+        ({"device": "cuda:0"}, "is not available here"),
+        ({"device": "mps"}, "is not available here"),
+        ({"in_order": False}, "no worker processes"),
+        ({"worker_threads": 2}, "no worker processes"),
+        ({"multiprocessing_context": "spawn"}, "no worker processes"),
+    ],
+)
+def test_what_this_machine_or_loader_lacks_is_refused(
+    values: dict[str, Any], match: str, tmp_path: Path
+) -> None:
+    if torch.cuda.is_available() and any("cuda" in str(v) for v in (*values, *values.values())):
+        pytest.skip("about machines without such a device")
+    work = SIX["cnn"](tmp_path)
+    before = state_bytes(work.model, work.data), process_bytes()
+    with pytest.raises(SettingError, match=match):
+        prepare(work, Settings(**values)).__enter__()
+    assert (state_bytes(work.model, work.data), process_bytes()) == before
+
+
+def test_another_batch_size_names_the_rule_and_leaves_the_rate(tmp_path: Path) -> None:
+    work = SIX["transformer"](tmp_path)
+    with prepare(work, Settings(batch_size=8)) as training:
+        (note,) = [note for note in training.notes if "learning rate" in note]
+        assert "8 is 2 times the loop's 4" in note
+        assert "AdamW: × 1.41" in note  # the square root of 2
+        assert work.optimizers[0].param_groups[0]["lr"] == 1e-3
+
+
+KEPT = (
+    *({"optimizer": "fused"}, {"checkpointing": ("Block",)}, {"attention": "math"}),
+    *({"precision": "bf16_pure"}, {"matmul_precision": "medium"}, {"threads": 2}),
+    *({"batched_fetch": True}, {"cpu_affinity": (0,)}, {"channels_last": True}),
+)
+
+
+@pytest.mark.parametrize("values", KEPT, ids=str)
+def test_a_run_whose_training_is_kept_changes_nothing_but_numbers(
+    values: dict[str, Any], tmp_path: Path
+) -> None:
+    """Attributes, flags and the loader are as before; weights keep their place and layout."""
+    work = SIX["cnn"](tmp_path)
+    frame = _frame(work)
+    with prepare(work, Settings(**values), keep_training=True) as training:
+        first = [p.detach().float().clone() for p in work.model.parameters()]
+        training.step(next(training.batches()))
+    assert _frame(work) == frame
+    assert any(not torch.equal(a, b) for a, b in zip(first, work.model.parameters(), strict=True))
+
+
+def _frame(work: Workload) -> tuple[Any, ...]:
+    groups = copy.deepcopy([dict(g, params=0) for o in work.optimizers for g in o.param_groups])
+    tensors = [
+        (t.data_ptr(), t.stride(), t.dtype)
+        for t in (*work.model.parameters(), *work.model.buffers())
+    ]
+    modules = [sorted(vars(module)) for module in work.model.modules()]
+    # A scheduler marks its optimizer at the first step after it.
+    attributes = sorted(vars(work.optimizers[0]).keys() - {"_opt_called"})
+    return groups, tensors, modules, attributes, state_bytes(work.data), process_bytes()
