@@ -80,6 +80,7 @@ class Capture:
         self.notes: list[str] = []
         target = as_folder(folder, "runs/capture")
         self._target = target if target.name not in ("", "..") else target / "capture"
+        self._base = Path()
         self._plan = CapturePlan(warmup=warmup, steps=steps)
         self._record = record
         self._gives_way = gives_way
@@ -94,6 +95,7 @@ class Capture:
         if self._used:
             raise RunError("a capture is used once: call wb.capture(...) again for another one.")
         check_writable(self._target.parent)
+        self._base = Path.cwd()  # the loop may change to another folder
         refuse_unfinished_start()
         owner = claim("wb.capture", give_way=self.abandon if self._gives_way else None)
         self._used = True
@@ -144,7 +146,7 @@ class Capture:
         if self._run is None:
             from workbench.run.source import load
 
-            self._run = load(self.folder)
+            self._run = load(self.folder, base=self._base)
         return self._run
 
     def watch(self, loader: Iterable[Batch]) -> Watched[Batch]:
@@ -231,7 +233,7 @@ class Capture:
                     measured = gather(active.schedule, active.seen, error)
                     measured.notes[:0] = self.notes
                     measured.loader = active.loader
-                    self.folder = write_run(self._target, window, measured)
+                    self.folder = write_run(self._target, window, measured, base=self._base)
                     self.notes = measured.notes
             except WorkbenchError as problem:
                 self._problem = problem

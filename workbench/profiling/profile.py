@@ -90,25 +90,26 @@ def profile(
 
     parent = as_folder(folder, RUNS)
     check_writable(parent)
+    base = Path.cwd()  # a step may change to another folder
     refuse_unfinished_start()
     mine = claim("wb.profile")
     try:
         target = parent / safe_name(name or _name(work, order.settings))
         measured = Measured(record=order.record, settings=order.settings)
         with (
-            keeping(target, measured),
+            keeping(target, measured, base=base),
             Progress(shown=progress, title=work.title) as bar,
             explain_out_of_memory(),
             worker_death_explained(),
         ):
             warm_up()
             window = _measure(work, order, bar, measured)
-        written = write_run(target, window, measured)
+        written = write_run(target, window, measured, base=base)
     finally:
         mine.release()
     from workbench.run.source import load
 
-    return load(written)
+    return load(written, base=base)
 
 
 @dataclass(frozen=True, kw_only=True)

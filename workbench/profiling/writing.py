@@ -64,10 +64,14 @@ class Measured:
         return statistics.median(self.profiled_step_ns) / record if record > 0 else None
 
 
-def write_run(target: Path, window: Window, measured: Measured) -> Path:
-    """Export the trace and write the Run to ``target``, or beside it; returns its folder."""
+def write_run(target: Path, window: Window, measured: Measured, *, base: Path) -> Path:
+    """Export the trace and write the Run to ``target``, or beside it; returns its folder.
+
+    A relative ``target`` lies below ``base``, which was the current folder when the user named it;
+    the loop may have changed to another one since. What is returned and said stays relative.
+    """
     wanted = safe_name(target.name)
-    with new_run_folder(target.parent, wanted) as new:
+    with new_run_folder(base / target.parent, wanted) as new:
         trace = f"rank{_rank()}.trace.json.gz"
         window.export(new.path / trace)
         notes = list(measured.notes)
@@ -78,7 +82,7 @@ def write_run(target: Path, window: Window, measured: Measured) -> Path:
         if new.name != wanted:
             notes.append(
                 f"{wanted!r} was there already: this Run is called {new.name!r} "
-                f"and lies in {new.parent / new.name}"
+                f"and lies in {target.parent / new.name}"
             )
         measured.notes = notes
         new.record = RunRecord(
@@ -106,7 +110,7 @@ def write_run(target: Path, window: Window, measured: Measured) -> Path:
         )
     if new.folder is None:
         raise AssertionError("the block above either publishes the Run or raises")
-    return new.folder
+    return target.parent / new.name
 
 
 def _rank() -> int:

@@ -17,6 +17,8 @@ from workbench.run.run import Run
 from workbench.version import version
 
 NOTEBOOK = ("_notebooks", "reports", "profile.ipynb")
+_MARK, _HEAD_BYTES = b'<meta name="generator" content="torch-workbench">', 2000
+"""What our page says of itself, and within how many bytes of its start."""
 NEEDED = ("papermill", "nbconvert", "ipykernel")
 
 
@@ -32,8 +34,9 @@ def report(
     """Execute the report notebook over a Run and write it as one HTML file.
 
     The file needs no network, no kernel and no other file. It is written whole or not at all; an
-    older report at the same place is replaced. The notebook runs in a process of its own, so this
-    works in a script as well as in a running notebook.
+    older report at the same place is replaced, any other file there is left alone and refused. The
+    notebook runs in a process of its own, so this works in a script as well as in a running
+    notebook.
 
     Args:
         run: A Run, or the path of a Run folder, a trace, or a folder with a trace per rank.
@@ -49,8 +52,8 @@ def report(
 
     Raises:
         MissingExtraError: papermill, nbconvert or ipykernel is not installed.
-        ReportError: ``out`` cannot be written, or a cell of the notebook failed: then the executed
-            notebook is kept beside ``out`` for reading.
+        ReportError: ``out`` cannot be written, or holds something else than a report of ours; or a
+            cell of the notebook failed: then the executed notebook is kept beside ``out``.
         TimeLimitError: It took longer than ``time_limit_s``.
     """
     for package in NEEDED:
@@ -95,11 +98,11 @@ def path_of(run: Run | str | Path) -> Path:
                 "or a folder with one trace per rank."
             )
         return path
-    if run.folder is not None:
-        return run.folder.absolute()
+    if run.place is not None:
+        return run.place.absolute()
     if not run.traces:
         raise RunError(f"{run.name!r} is not on disk: open its trace from a file.")
-    first = run.traces[0].absolute()
+    first = run.traces[0]
     return first if len(run.traces) == 1 else first.parent
 
 
@@ -123,6 +126,11 @@ def _draft(out: Path) -> Path:
     try:
         if out.is_dir():
             raise ReportError(f"{out} is a folder: give the name of a file, such as report.html.")
+        if out.exists() and not is_report(out):
+            raise ReportError(
+                f"{out} is there and no report of ours, so it is left alone: give another name "
+                "(--out NAME.html on the command line, out=... in Python), or move it away."
+            )
         draft.touch(exist_ok=False)
     except OSError as error:
         raise ReportError(
@@ -130,6 +138,19 @@ def _draft(out: Path) -> Path:
             "or give out=... a place that you may write to."
         ) from error
     return draft
+
+
+def is_report(path: Path) -> bool:
+    """Whether a file is a report that this module wrote, whole, or else empty.
+
+    Raises:
+        OSError: It cannot be read.
+    """
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        head = file.read(_HEAD_BYTES)
+    return not head or _MARK in head
 
 
 def _finish(job: Job, folder: Path, draft: Path, out: Path, time_limit_s: float) -> None:

@@ -78,5 +78,5 @@ def loader_not_measured(run: Run) -> dict[str, str]:
 
 
 def _folder(run: Run, name: str) -> Path | None:
-    folder = run.folder
+    folder = run.place
     return folder if folder is not None and (folder / name).is_file() else None

@@ -34,12 +34,13 @@ def rank_of(
     all ranks together. ``watch`` is entered while the file is read; what it gives is told the bytes
     read.
     """
+    place = path.absolute()  # it is read later, perhaps from another current folder
 
     def read() -> Trace:
         from workbench.trace.cache import open_trace
 
         with watch(path) as progress:
-            return open_trace(path, progress=progress)
+            return open_trace(place, progress=progress)
 
     return RankAnalysis(source=path.name, rank=rank, read=read, alone=alone, on_cpu=on_cpu, job=job)
 

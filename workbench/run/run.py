@@ -68,6 +68,7 @@ class Run:
         ranks: Sequence[RankAnalysis],
         record: RunRecord | None = None,
         folder: Path | None = None,
+        place: Path | None = None,
         traces: Sequence[Path] = (),
         notes: Sequence[str] = (),
     ) -> None:
@@ -80,8 +81,10 @@ class Run:
         self._first.recorded_input = lambda: (self.loader_records, self.system)
         self.record = record
         self.folder = folder
+        """As it was named; :attr:`place` is where it is found also from another current folder."""
+        self.place = folder if place is None else place
         self.kind: Literal["measured", "trace"] = "trace" if record is None else "measured"
-        self.traces = tuple(traces)
+        self.traces = tuple(trace.absolute() for trace in traces)
         self.notes = (*notes, *(record.notes if record is not None else ()))
 
     @cached_property
@@ -334,7 +337,7 @@ class Run:
                 f"{self.name!r} is a view of a trace, not a Run that we recorded: "
                 "delete the file yourself if you no longer want it."
             )
-        delete_run(self.folder)
+        delete_run(self.place or self.folder)
 
     @property
     def _first(self) -> RankAnalysis:

@@ -90,13 +90,19 @@ def open_runs(
         )
 
 
-def load(folder: str | Path, *, watch: Callable[[Path], Watch] = unwatched) -> Run:
-    """The Run that a folder holds."""
+def load(
+    folder: str | Path,
+    *,
+    base: Path | None = None,
+    watch: Callable[[Path], Watch] = unwatched,
+) -> Run:
+    """The Run that a folder holds; a relative one lies below ``base``, the current folder."""
     from workbench.store.folder import read_record
 
     folder = Path(folder)
-    record = read_record(folder)
-    traces = [folder / name for name in record.traces]
+    place = (base or Path.cwd()) / folder
+    record = read_record(place)
+    traces = [place / name for name in record.traces]
     missing = [trace.name for trace in traces if not trace.is_file()]
     if missing:
         raise RunError(
@@ -113,6 +119,7 @@ def load(folder: str | Path, *, watch: Callable[[Path], Watch] = unwatched) -> R
         ],
         record=record,
         folder=folder,
+        place=place,
         traces=traces,
     )
 
@@ -148,12 +155,14 @@ class Runs:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self._base = Path.cwd()
+        self._place = self._base / folder
 
     def names(self) -> list[str]:
         """Folder names, oldest first."""
         from workbench.store.folder import list_runs
 
-        return [entry.folder.name for entry in list_runs(self.folder)]
+        return [entry.folder.name for entry in list_runs(self._place)]
 
     def __getitem__(self, which: str | int) -> Run:
         names = self.names()
@@ -167,13 +176,13 @@ class Runs:
         if which not in names:
             known = ", ".join(names) or "none"
             raise RunError(f"no Run named {which!r} in {self.folder}; there: {known}.")
-        return load(self.folder / which)
+        return load(self.folder / which, base=self._base)
 
     def __len__(self) -> int:
         return len(self.names())
 
     def __iter__(self) -> Iterator[Run]:
-        return (load(self.folder / name) for name in self.names())
+        return (load(self.folder / name, base=self._base) for name in self.names())
 
     def delete(self, name: str) -> None:
         """Delete one Run's folder."""
@@ -183,13 +192,13 @@ class Runs:
         from workbench.pages.runs import runs_text
         from workbench.store.folder import list_runs
 
-        return runs_text(list_runs(self.folder), where=str(self.folder))
+        return runs_text(list_runs(self._place), where=str(self.folder))
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         from workbench.pages.runs import runs_html
         from workbench.store.folder import list_runs
 
-        page = runs_html(list_runs(self.folder), where=str(self.folder))
+        page = runs_html(list_runs(self._place), where=str(self.folder))
         return {"text/html": page, "text/plain": repr(self)}
 
 
