@@ -14,12 +14,16 @@ class LoadProbe:
         self._cpus = _our_cpus()
         self._before = _average()
         self._wall = time.perf_counter()
-        self._all, self._own = _busy_s(self._cpus), _own_s()
+        self._all, self._own = _busy_s(self._cpus), own_cpu_s()
+
+    def others_cpu_s(self) -> float:
+        """Seconds that others used of the processors that this process may use, so far."""
+        return max(0.0, (_busy_s(self._cpus) - self._all) - (own_cpu_s() - self._own))
 
     def to_json(self) -> dict[str, Any]:
         """``others_cpu_share`` is 0 to 1 of the processors that this process may use."""
         wall = time.perf_counter() - self._wall
-        others = (_busy_s(self._cpus) - self._all) - (_own_s() - self._own)
+        others = self.others_cpu_s()
         share = others / (wall * len(self._cpus)) if wall > 0 and self._cpus else None
         return {
             "load_average_before": self._before,
@@ -54,7 +58,7 @@ def _busy_s(cpus: list[int]) -> float:
     )
 
 
-def _own_s() -> float:
+def own_cpu_s() -> float:
     """Processor seconds of this process and its children, those that ended included."""
     import psutil
 

@@ -33,6 +33,23 @@ def usable(blocks: Sequence[Block]) -> list[NDArray[np.float64]]:
     return [values for values in arrays if values.size >= LEAST_STEPS]
 
 
+def evened(times: Sequence[float], period: int) -> tuple[float, ...]:
+    """Each step as the mean of ``period`` consecutive ones around it.
+
+    Several workers hand over their batches together: one step waits for all, the next ones for
+    none. A median of single steps would take the ready ones for the pace of the loop; over one
+    period of so many steps the mean is the pace. A period of the whole block or more gives its
+    mean.
+    """
+    values = np.asarray(times, dtype=np.float64)
+    width = min(max(period, 1), values.size)
+    if width <= 1:
+        return tuple(values.tolist())
+    sums = np.concatenate(([0.0], np.cumsum(values)))
+    first = np.clip(np.arange(values.size) - width // 2, 0, values.size - width)
+    return tuple(((sums[first + width] - sums[first]) / width).tolist())
+
+
 def split_to(blocks: Sequence[NDArray[np.float64]], least: int) -> list[NDArray[np.float64]]:
     """The blocks cut into equal parts to be at least ``least``, if they are long enough."""
     if not blocks or len(blocks) >= least:

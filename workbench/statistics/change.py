@@ -59,7 +59,11 @@ class Change:
 
 
 def compare_steps(
-    a_blocks: Sequence[Block], b_blocks: Sequence[Block], *, interleaved: bool = False
+    a_blocks: Sequence[Block],
+    b_blocks: Sequence[Block],
+    *,
+    again: Sequence[Block] = (),
+    interleaved: bool = False,
 ) -> Change:
     """Compare two sets of step times, each given as blocks of consecutive steps.
 
@@ -72,11 +76,17 @@ def compare_steps(
     The interval comes from the ranks of block medians and is never narrower than the noise floor.
     Sides of two or three long blocks are cut into four or more. A load that comes and stays while
     b is measured looks like a change of b in any step times: compare the recorded load as well.
+
+    ``again`` is a second series of a that took its turns beside the others. What a differs from
+    itself is then measured under the very conditions in which it is compared: it is part of the
+    noise floor, and both series together are compared with b.
     """
-    a, b = usable(a_blocks), usable(b_blocks)
-    n_a, n_b = (sum(block.size for block in side) for side in (a, b))
-    floors = [f for f in (noise_floor(a), noise_floor(b)) if f is not None]
+    a, b, twin = usable(a_blocks), usable(b_blocks), usable(again)
+    floors = [f for f in (noise_floor(a), noise_floor(b), _apart(a, twin)) if f is not None]
     floor = max(floors, default=None)
+    own = float(np.log1p(_apart(a, twin) or 0.0))
+    a = [*a, *twin]
+    n_a, n_b = (sum(block.size for block in side) for side in (a, b))
     lacking = _lacking(a, b, interleaved=interleaved)
     if not interleaved:
         a, b = split_to(a, LEAST_BLOCKS), split_to(b, LEAST_BLOCKS)
@@ -93,7 +103,7 @@ def compare_steps(
             reason=lacking or _TOO_SHORT,
         )
     shift, low, high = found
-    margin = _margin(*medians, interleaved=interleaved)
+    margin = max(own, _margin(*medians, interleaved=interleaved))
     low, high = min(low, shift - margin), max(high, shift + margin)
     verdict: Verdict = "faster" if high < 0 else "slower" if low > 0 else "cannot_tell"
     return Change(
@@ -127,6 +137,13 @@ _WITHIN_NOISE = (
     "the difference is within what the same steps differ by themselves; "
     "measure more blocks, or on a quieter machine."
 )
+
+
+def _apart(a: list[NDArray[np.float64]], twin: list[NDArray[np.float64]]) -> float | None:
+    """By how much two series of the same thing differ, as a share."""
+    if not a or not twin:
+        return None
+    return float(np.expm1(abs(np.median(log_medians(a)) - np.median(log_medians(twin)))))
 
 
 def _lacking(

@@ -16,6 +16,7 @@ from workbench.recording.progress import Progress
 from workbench.recording.warned import WarningLog
 from workbench.settings import Settings
 from workbench.tuning.conditions import ConditionsProbe
+from workbench.tuning.delays import DelayProbe
 from workbench.tuning.memory import MemoryGuard, MemoryProbe
 from workbench.tuning.samples import SampleLog
 from workbench.tuning.trial import FairBlock
@@ -76,7 +77,7 @@ def measure(
     measuring: Measuring,
     *,
     position: int,
-    steps: Callable[[float | None], int],
+    steps: Callable[[float | None, int], int],
     time_limit_s: float | None,
 ) -> tuple[FairBlock, About] | None:
     """Measure one block from the start that the workload is in, and put everything back.
@@ -86,14 +87,16 @@ def measure(
         settings: What to change for this block.
         measuring: What all blocks share.
         position: Place in the order of all blocks.
-        steps: From the batch size to the steps that count.
+        steps: From the batch size and the workers to the steps that count.
         time_limit_s: Seconds after which the block is cancelled.
 
     Returns:
         ``None`` when somebody wanted no more steps before all were measured.
     """
     with _set_up(work, settings, measuring, time_limit_s) as driven:
-        block = driven.block(position, steps(driven.training.samples_per_step))
+        training = driven.training
+        workers = training.effective.get("workers") or 0
+        block = driven.block(position, steps(training.samples_per_step, workers))
     return None if block is None else (block, driven.about())
 
 
@@ -135,6 +138,7 @@ class _Driven:
         self._warned = warned
 
     def about(self) -> About:
+        """What was learned beside the times."""
         return About(
             effective=self.training.effective,
             compilation=compile_counters().since(self._before),
@@ -143,6 +147,7 @@ class _Driven:
         )
 
     def warm_up(self) -> tuple[int, ...]:
+        """Times of the first steps, until they are steady."""
         from workbench.statistics.warmup import has_settled
 
         clock, times = HostClock(self._loop.synchronize), list[int]()
@@ -167,19 +172,25 @@ class _Driven:
         memory.start()
         conditions = ConditionsProbe()
         clock, waits = step_clock(self.training.device), list[int]()
-        clock.start()
-        for _ in range(lead + count):
-            wait = self._step()
-            if wait is None:
-                return None
-            waits.append(wait)
-            clock.step()
+        with DelayProbe(on=self.training.device.type == "cpu") as probe:
+            probe.step()
+            clock.start()
+            for _ in range(lead + count):
+                wait = self._step()
+                if wait is None:
+                    return None
+                waits.append(wait)
+                clock.step()
+                probe.step()
+            delays, share = probe.delays_ns(), probe.others_share(conditions.others_cpu_s())
         (times,) = clock.durations_ns()
         head = lead + min(warmup_length(times[lead:]), count - LEAST_STEPS)
         return FairBlock(
             position=position,
             step_ns=tuple(times[head:]),
             input_ns=tuple(waits[head:]),
+            delay_ns=None if delays is None else delays[head:],
+            delay_share=share,
             samples=tuple(log.counts[head:]),
             left_out_ns=tuple(times[:head]),
             losses=as_numbers(losses),

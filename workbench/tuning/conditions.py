@@ -15,6 +15,10 @@ class ConditionsProbe:
         self._load = LoadProbe()
         self._before = _state()
 
+    def others_cpu_s(self) -> float:
+        """Processor seconds that other programs used so far."""
+        return self._load.others_cpu_s()
+
     def read(self) -> dict[str, Any]:
         """Values by name, ``None`` where the system does not tell."""
         after = _state()

@@ -236,11 +236,12 @@ class _Turns:
             each = [n for n in block.samples if n]
             self.samples = max(each) * self.steps if each else None
 
-    def _steps(self, batch_size: float | None) -> int:
-        """Steps that make as many samples as a block of the first setting."""
-        if self.samples is None or not batch_size:
-            return self.steps
-        return max(LEAST_STEPS, round(self.samples / batch_size))
+    def _steps(self, batch_size: float | None, workers: int) -> int:
+        """Steps that make as many samples as a block of the first setting, in whole rounds."""
+        steps = self.steps
+        if self.samples is not None and batch_size:
+            steps = round(self.samples / batch_size)
+        return max(steps, LEAST_STEPS * max(workers, 1))
 
 
 STEADY = 3

@@ -1,16 +1,21 @@
 """What a fair measurement of several settings hands back: numbers and words only."""
 
 import statistics
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from workbench.settings import Settings
+from workbench.statistics.blocks import evened
 from workbench.statistics.change import Change, compare_steps
 
 Outcome = Literal["measured", "out_of_memory", "refused", "error", "timed_out", "not_measured"]
 """``not_measured``: the measurement ended before its turn came."""
 Ended = Literal["finished", "interrupted", "time_limit"]
+Per = Literal["step", "sample"]
+Times = tuple[float, ...]
+LEAST_LEFT = 0.05
+"""What is left at least of a step without its waits: clocks of the system are not exact."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,6 +36,10 @@ class FairBlock:
     """Samples in each of them."""
     left_out_ns: tuple[int, ...]
     """The steps before them: lead and warm-up."""
+    delay_ns: tuple[int, ...] | None = None
+    """How long the training thread waited for a processor in each of them; see ``delays``."""
+    delay_share: float | None = None
+    """The part of these waits that was other programs' doing."""
     losses: tuple[float, ...] = ()
     sample_hashes: tuple[int, ...] = ()
     """Of the samples of the first batches, in the order in which they came."""
@@ -42,12 +51,19 @@ class FairBlock:
     """Load, clock, temperature and other processes meanwhile: see ``conditions``."""
 
     @property
-    def sample_ns(self) -> tuple[float, ...] | None:
-        """Time of a sample in each step; ``None`` where samples cannot be counted."""
-        counted = [n for n in self.samples if n]
-        if len(counted) < len(self.step_ns):
+    def undisturbed_ns(self) -> tuple[float, ...] | None:
+        """The steps without their waits for processors that others held; ``None``: not known."""
+        if self.delay_ns is None or self.delay_share is None:
             return None
-        return tuple(ns / n for ns, n in zip(self.step_ns, counted, strict=True))
+        pairs = zip(self.step_ns, self.delay_ns, strict=True)
+        return tuple(max(ns - self.delay_share * wait, LEAST_LEFT * ns) for ns, wait in pairs)
+
+    def per_sample(self, times: Sequence[float]) -> tuple[float, ...] | None:
+        """These times of its steps, of a sample each; ``None`` where samples are not counted."""
+        counted = [n for n in self.samples if n]
+        if len(counted) < len(times):
+            return None
+        return tuple(ns / n for ns, n in zip(times, counted, strict=True))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,17 +90,37 @@ class Trial:
         return self.outcome == "measured" and bool(self.blocks)
 
     @property
+    def period(self) -> int:
+        """Steps after which the pattern of step times repeats: a round of the workers, an epoch."""
+        workers = self.effective.get("workers") or 1
+        epoch = self.effective.get("batches_per_epoch")
+        longest = max((len(block.step_ns) for block in self.blocks), default=0)
+        return longest if epoch and epoch < longest else workers
+
+    def times(self, per: Per = "step", *, undisturbed: bool = False) -> list[Times]:
+        """Block by block the pace of each step, in nanoseconds of a step or of a sample."""
+        found: list[Times] = []
+        for block in self.blocks:
+            times = block.undisturbed_ns if undisturbed else tuple(map(float, block.step_ns))
+            if times is not None and per == "sample":
+                times = block.per_sample(times)
+            if times is not None:
+                found.append(evened(times, self.period))
+        return found
+
+    @property
     def step_ns(self) -> float | None:
         """Median step of all blocks."""
-        steps = [ns for block in self.blocks for ns in block.step_ns]
+        steps = [ns for block in self.times() for ns in block]
         return float(statistics.median(steps)) if steps else None
 
     @property
     def sample_ns(self) -> float | None:
         """Median time of a sample; ``None`` where samples cannot be counted."""
-        each = [block.sample_ns for block in self.blocks]
-        times = [ns for block in each for ns in block or ()]
-        return float(statistics.median(times)) if times and None not in each else None
+        blocks = self.times("sample")
+        if len(blocks) < len(self.blocks) or not blocks:
+            return None
+        return float(statistics.median(ns for block in blocks for ns in block))
 
     @property
     def samples_per_step(self) -> float | None:
@@ -128,23 +164,33 @@ class FairRuns:
     notes: tuple[str, ...] = ()
     """What was decided for the user and should be said."""
 
-    def per(self, first: int, second: int) -> Literal["step", "sample"]:
+    def per(self, first: int, second: int) -> Per:
         """What is compared of two trials: a sample where their steps hold different numbers."""
         a, b = (self.trials[n].samples_per_step for n in (first, second))
         return "sample" if a and b and a != b else "step"
 
-    def blocks(self, number: int, per: Literal["step", "sample"]) -> list[tuple[float, ...]]:
-        """Times of a trial, block by block, in nanoseconds of a step or of a sample."""
-        blocks = self.trials[number].blocks
-        if per == "step":
-            return [tuple(map(float, block.step_ns)) for block in blocks]
-        return [times for block in blocks if (times := block.sample_ns) is not None]
+    def undisturbed(self, *numbers: int) -> bool:
+        """Whether the waits for processors that others held are known for all these trials."""
+        each = [block for number in numbers for block in self.trials[number].blocks]
+        return bool(each) and all(block.undisturbed_ns is not None for block in each)
 
-    def change(self, first: int = 0, second: int = 1) -> Change:
-        """Whether the second trial is faster than the first; compared by sample where needed."""
-        per = self.per(first, second)
-        sides = [self.blocks(number, per) for number in (first, second)]
-        return compare_steps(*sides, interleaved=True)
+    def change(
+        self, first: int = 0, second: int = 1, *, again: int | None = None, whole: bool = False
+    ) -> Change:
+        """Whether the second trial is faster than the first; compared by sample where needed.
+
+        Waits for processors that other programs held are left out where they are known.
+
+        Args:
+            first: Number of the trial that is compared with.
+            second: Number of the trial in question.
+            again: A second trial of the first one's setting, whose difference is the noise floor.
+            whole: Compare whole step times, whatever the machine did meanwhile.
+        """
+        per, floor = self.per(first, second), () if again is None else (again,)
+        clean = not whole and self.undisturbed(first, second, *floor)
+        sides = [self.trials[n].times(per, undisturbed=clean) for n in (first, second, *floor)]
+        return compare_steps(*sides[:2], again=sides[2] if floor else (), interleaved=True)
 
     def break_even_steps(self, first: int = 0, second: int = 1) -> int | None:
         """Steps after which the second trial's compilation has paid; ``None`` if never, or none."""
