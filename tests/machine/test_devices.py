@@ -44,6 +44,8 @@ class FakeNvml(ModuleType):
             ),
             "nvmlDeviceGetComputeRunningProcesses": self.processes,
         }
+        if name not in answers:
+            raise AttributeError(name)
         return answers[name]
 
     def processes(self, handle: int) -> list[int]:

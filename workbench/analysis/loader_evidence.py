@@ -158,7 +158,7 @@ def loader_system(system: pd.DataFrame, about: Mapping[str, Any]) -> dict[str, A
     """
     span = _span(system["at_ns"])
     workers = system[system["process"] == "worker"]
-    processes = system[system["process"] != "host"]
+    processes = system[system["process"].isin(("training", "worker"))]
     grown = [_grown(rows) for _, rows in processes.groupby(["process", "pid"])]
     own = [_grown(rows) for _, rows in workers.groupby("pid")]
     used, kernel = _total(grown, "user_ns"), _total(grown, "system_ns")

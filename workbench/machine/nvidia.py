@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,51 @@ class NvidiaDevice:
     """Processes with a context on it; ``None`` where the driver does not tell."""
     clock_mhz: float | None = None
     temperature_c: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class NvidiaSample:
+    """What the driver says that one device does now; ``None`` where it does not tell."""
+
+    device: int
+    """Place among the devices that this process may see, as in ``cuda:0``."""
+    utilization_percent: float | None
+    """Of the driver's last sample period (at most a second), with any kernel running."""
+    memory_utilization_percent: float | None
+    """Of the same period, with its memory read or written."""
+    memory_used_bytes: int | None
+    """By all processes."""
+    power_w: float | None
+    clock_mhz: float | None
+    temperature_c: float | None
+
+
+class NvidiaSampler:
+    """Asks the driver again and again between ``open`` and ``close``, and opens no context."""
+
+    def __init__(self) -> None:
+        self._stack = ExitStack()
+        self._nvml: Any = None
+        self._handles: list[Any] = []
+
+    def open(self) -> None:
+        """Find the devices; without library or driver there are none to be sampled."""
+        self._nvml = self._stack.enter_context(_nvml())
+        if self._nvml is not None:
+            chosen = os.environ.get("CUDA_VISIBLE_DEVICES")
+            try:
+                self._handles = _visible(self._nvml, chosen)
+            except self._nvml.NVMLError:  # a driver that was taken away since it was opened
+                self._handles = []
+
+    def read(self) -> list[NvidiaSample]:
+        """One sample of each device; empty where nobody can be asked."""
+        return [_sample(self._nvml, *found) for found in enumerate(self._handles)]
+
+    def close(self) -> None:
+        """Ask no more; doing it twice is fine."""
+        self._handles = []
+        self._stack.close()
 
 
 def nvidia_devices() -> tuple[NvidiaDevice, ...] | None:
@@ -92,6 +137,21 @@ def _describe(nvml: Any, handle: Any) -> NvidiaDevice:
         memory_bytes=None if memory is None else int(memory.total),
         free_bytes=None if memory is None else int(memory.free),
         processes=None if processes is None else len(processes),
+        clock_mhz=_number(nvml, "nvmlDeviceGetClockInfo", handle, _SM_CLOCK),
+        temperature_c=_number(nvml, "nvmlDeviceGetTemperature", handle, _ON_DIE),
+    )
+
+
+def _sample(nvml: Any, device: int, handle: Any) -> NvidiaSample:
+    busy = _asked(nvml, nvml.nvmlDeviceGetUtilizationRates, handle)
+    memory = _asked(nvml, nvml.nvmlDeviceGetMemoryInfo, handle)
+    power = _number(nvml, "nvmlDeviceGetPowerUsage", handle)
+    return NvidiaSample(
+        device=device,
+        utilization_percent=None if busy is None else float(busy.gpu),
+        memory_utilization_percent=None if busy is None else float(busy.memory),
+        memory_used_bytes=None if memory is None else int(memory.used),
+        power_w=None if power is None else power / 1000,
         clock_mhz=_number(nvml, "nvmlDeviceGetClockInfo", handle, _SM_CLOCK),
         temperature_c=_number(nvml, "nvmlDeviceGetTemperature", handle, _ON_DIE),
     )

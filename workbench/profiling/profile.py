@@ -14,6 +14,7 @@ from workbench.recording.batch_checks import BatchChecks
 from workbench.recording.bench import STEADY, Bench, Block
 from workbench.recording.ceilings import Before, Ceilings
 from workbench.recording.compilation import compile_counters
+from workbench.recording.environment import dtype_costs
 from workbench.recording.garbage import GarbageProbe
 from workbench.recording.lead import lead_steps
 from workbench.recording.limits import Limits
@@ -104,6 +105,7 @@ def profile(
         ):
             warm_up()
             window = _measure(work, order, bar, measured)
+            measured.dtypes = dtype_costs(measured.effective, order.settings)
         written = write_run(target, window, measured, base=base)
     finally:
         mine.release()
@@ -146,6 +148,7 @@ def _measure(work: "Workload", order: _Order, bar: Progress, measured: Measured)
         window = _record(bench, ceilings, order, measured, began)
         measured.input_checks = checks.to_json(batches_in_epoch=loop.epoch_length)
         measured.samples_per_step = training.samples_per_step
+        measured.loss_scale = training.loss_scale()
         measured.notes[:0] = training.notes
         if loop.epoch_length is not None:
             measured.notes.append(

@@ -40,6 +40,8 @@ class Measured:
     replay_ns: list[int] = field(default_factory=list)
     loader_alone: dict[str, Any] | None = None
     input_checks: dict[str, Any] | None = None
+    dtypes: list[dict[str, Any]] | None = None
+    loss_scale: dict[str, Any] | None = None
 
     def timings(self) -> Timings | None:
         """Step times for ``run.json``; ``None`` when nothing was measured without the profiler."""
@@ -107,6 +109,8 @@ def write_run(target: Path, window: Window, measured: Measured, *, base: Path) -
             loader=loader,
             loader_alone=measured.loader_alone,
             input_checks=measured.input_checks,
+            dtypes=measured.dtypes,
+            loss_scale=measured.loss_scale,
         )
     if new.folder is None:
         raise AssertionError("the block above either publishes the Run or raises")

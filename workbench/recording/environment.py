@@ -18,6 +18,19 @@ def environment() -> dict[str, Any]:
     }
 
 
+def dtype_costs(effective: dict[str, Any], settings: Any) -> list[dict[str, Any]] | None:
+    """What each type costs on the run's device; asked for anew only where precision was switched.
+
+    Otherwise only what this machine knows already is told, since asking takes seconds.
+    """
+    from workbench import machine
+
+    device = str(effective.get("device") or "cpu")
+    switched = (settings.precision or "fp32") != "fp32"
+    found = machine.probe(device) if switched else machine.known_probe(device)
+    return None if found is None else [each.to_json() for each in found]
+
+
 def seeds() -> dict[str, Any]:
     """Seeds of the random generators, as far as they can be asked."""
     import torch

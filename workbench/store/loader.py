@@ -101,11 +101,19 @@ SYSTEM_COLUMNS = {
     "cpu_stall_ns": "int64",
     "io_stall_ns": "int64",
     "received_bytes": "int64",
+    "device": "int32",
+    "gpu_utilization_percent": "float64",
+    "gpu_memory_utilization_percent": "float64",
+    "gpu_memory_used_bytes": "int64",
+    "gpu_power_w": "float64",
+    "gpu_clock_mhz": "float64",
+    "gpu_temperature_c": "float64",
 }
-"""Columns of the samples of the system: one row an instant and process, and one for the host.
+"""Columns of the samples of the system: one row an instant and process, one for the host, and one
+for each device that a driver tells of, whose ``process`` is ``device``.
 
-All but ``threads``, ``resident_bytes``, ``shared_memory*``, ``available_bytes`` and
-``load_average`` only ever grow: their differences between two instants are what happened."""
+All but ``threads``, ``resident_bytes``, ``shared_memory*``, ``available_bytes``, ``load_average``
+and ``gpu_*`` only ever grow: their differences between two instants are what happened."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

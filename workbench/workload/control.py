@@ -14,6 +14,7 @@ from workbench.settings import Precision
 from workbench.workload.objective import split
 from workbench.workload.placement import moved
 from workbench.workload.precision import autocast
+from workbench.workload.scale_log import ScaleLog
 from workbench.workload.switches.gradients import clip, step_scaled
 
 
@@ -34,6 +35,7 @@ class Control:
         device: The device of the run.
         skipped_steps: Optimizer steps that fp16 scaling left out, because gradients overflowed;
             ``None`` where a fused optimizer decides that on the device.
+        scales: The scale after each optimizer step.
     """
 
     def __init__(
@@ -60,6 +62,7 @@ class Control:
         self._clip_norm = clip_norm
         self._set_to_none = set_to_none
         self._unscaled: list[Optimizer] = []
+        self.scales = ScaleLog()
         self._used: set[str] = set()
 
     def to_device(self, batch: Any) -> Any:
@@ -131,13 +134,16 @@ class Control:
         """Clip and step the optimizers; for fp16 skip those whose gradients overflowed."""
         self._used.add("optimizer_step")
         self.clip(*optimizers)
+        stepped: list[bool | None] = []
         for optimizer in optimizers:
             if self._scaler is None:
                 optimizer.step()
             else:
-                self._count(step_scaled(self._scaler, optimizer))
+                stepped.append(step_scaled(self._scaler, optimizer))
+                self._count(stepped[-1])
         if self._scaler is not None and optimizers:
             self._scaler.update()
+            self.scales.add(self._scaler, stepped=None if None in stepped else all(stepped))
             self._unscaled.clear()
 
     def _count(self, stepped: bool | None) -> None:

@@ -118,6 +118,10 @@ class Training:
         """Optimizer steps that fp16 scaling left out; ``None`` where only the device knows."""
         return self._control.skipped_steps
 
+    def loss_scale(self) -> dict[str, Any] | None:
+        """The scale of fp16 gradients so far, for ``run.json``; waits for the device."""
+        return self._control.scales.to_json()
+
     @property
     def epochs(self) -> int:
         """Epochs that were read to their end."""

@@ -28,7 +28,7 @@ def crowded_spans(system: pd.DataFrame, about: Mapping[str, Any]) -> Spans | Non
     usable, total = about.get("cpus_usable"), about.get("cpus_total")
     if not usable or not len(system):
         return None
-    own = _growth(system[system["process"] != "host"])
+    own = _growth(system[system["process"].isin(("training", "worker"))])
     host = _growth(system[system["process"] == "host"])
     full = [(a, b) for a, b, used in own if used >= TAKEN * usable * (b - a)]
     full += [(a, b) for a, b, used in host if used >= TAKEN * (total or usable) * (b - a)]

@@ -121,6 +121,7 @@ class LoaderRecorder:
     def _facts(self) -> dict[str, Any]:
         """What does not change during a run."""
         from workbench.machine import cpu_limits
+        from workbench.machine.nvidia import nvidia_devices
 
         limits = cpu_limits()
         found: dict[int, int] = {}
@@ -135,6 +136,7 @@ class LoaderRecorder:
             "cpus_quota": limits.quota,
             "cpus_usable": limits.usable,
             "block_delay_accounted": accounts_delays(),
+            "gpus": [found.name for found in nvidia_devices() or ()],
             "network_mounts": network_mounts(),
             "storage": [
                 storage(device).to_json() | {"read_bytes": read}

@@ -1,12 +1,14 @@
-"""Samples of the training process, its workers and the host, a few times a second."""
+"""Samples of the training process, its workers, the host and devices, a few times a second."""
 
 import os
 import threading
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from dataclasses import asdict
 from typing import Any
 
+from workbench.machine.nvidia import NvidiaSample, NvidiaSampler
 from workbench.recording.loader.processes import accounts_delays, host_row, process_row
 
 EVERY_S = 0.25
@@ -32,10 +34,12 @@ class SystemSampler:
         self._woken = threading.Event()
         self._thread = threading.Thread(target=self._run, name="workbench-system", daemon=True)
         self._delays = accounts_delays()
+        self._devices = NvidiaSampler()
         self._lock = threading.Lock()
 
     def start(self) -> None:
         """Sample now, and from now on."""
+        self._devices.open()
         self.sample()
         self._thread.start()
 
@@ -48,13 +52,14 @@ class SystemSampler:
         if self._thread.is_alive():
             self._thread.join(5)
         self.sample()
+        self._devices.close()
 
     def wake(self) -> None:
         """Sample soon: workers were started, and they may not live until the next sample."""
         self._woken.set()
 
     def sample(self) -> None:
-        """One row for each process and one for the host."""
+        """One row for each process and device, and one for the host."""
         cpu, now = time.thread_time_ns(), time.monotonic_ns()
         rows: list[dict[str, Any]] = []
         with suppress(ValueError, IndexError, AttributeError):  # a kernel that tells it otherwise
@@ -72,7 +77,7 @@ class SystemSampler:
             if row is not None:
                 about = {"process": "worker", "stream": stream, "worker": number, "at_ns": now}
                 rows.append(row | about)
-        return rows
+        return rows + [device_row(found) | {"at_ns": now} for found in self._devices.read()]
 
     def _run(self) -> None:
         pause = EVERY_S
@@ -86,3 +91,11 @@ class SystemSampler:
                 kept = set(sorted({row["at_ns"] for row in self.rows})[::2])
                 self.rows = [row for row in self.rows if row["at_ns"] in kept]
                 pause *= 2
+
+
+def device_row(found: NvidiaSample) -> dict[str, Any]:
+    """What a driver says of a device, under the names of the table's columns."""
+    said = asdict(found)
+    return {"process": "device", "device": said.pop("device")} | {
+        f"gpu_{name}": value for name, value in said.items()
+    }
