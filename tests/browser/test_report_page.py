@@ -175,3 +175,29 @@ def test_a_narrow_dark_page_keeps_words_whole_and_outlines_its_dots(visit: Open)
     dot = seen.page.locator(".scatterlayer .points path").first
     ink = seen.page.locator(".wb").first.evaluate("(page) => getComputedStyle(page).color")
     assert dot.evaluate("(path) => getComputedStyle(path).stroke") == ink
+
+
+ROWS = """(plots) => plots.flatMap((plot) => {
+    const edge = plot.querySelector("svg").getBoundingClientRect();
+    const notes = plot.layout.annotations ?? [];
+    const drawn = [...plot.querySelectorAll(".annotation")].map((note) =>
+        [+note.dataset.index, note.querySelector("text").getBoundingClientRect()]);
+    const boxes = Object.fromEntries(drawn);
+    return notes.map((note, at) => [note, at]).filter(([note]) => note.name === "row-name")
+        .map(([, at]) => [boxes[at].left - edge.left, boxes[at + 1].left - boxes[at].right,
+                          edge.right - boxes[at + 1].right]);
+})"""
+
+
+@pytest.mark.parametrize("width", [420, 1280])
+def test_the_words_of_every_row_are_whole_and_apart(visit: Open, width: int):
+    """Also of the kernel whose name is a page of markup: its middle is left out."""
+    seen = visit(viewport={"width": width, "height": 900}).drawn()
+    seen.page.wait_for_function(FITTING, timeout=10_000)
+    rows = seen.page.locator(".wb-plot").evaluate_all(ROWS)
+    assert len(rows) > 20
+    for left, between, right in rows:
+        assert left >= 0
+        assert between >= 4
+        assert right >= 0
+    assert seen.page.evaluate("window.hacked") is None

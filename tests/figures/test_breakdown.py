@@ -6,6 +6,7 @@ import pytest
 
 from workbench.figures.breakdown import breakdown
 from workbench.figures.empty import reason_of
+from workbench.units import share_text, time_text
 
 MS = 1_000_000
 DEVICE = {
@@ -32,8 +33,13 @@ CPU = {
 }
 
 
-def _labels(figure: go.Figure) -> list[str]:
-    return [annotation.text for annotation in figure.layout.annotations]
+def _rows(figure: go.Figure) -> dict[str, str]:
+    """What stands above each bar: its name at the left edge, its value at the right one."""
+    left, right = figure.layout.annotations[::2], figure.layout.annotations[1::2]
+    assert {(note.x, note.xref, note.xanchor) for note in left} == {(0, "paper", "left")}
+    assert {(note.x, note.xref, note.xanchor) for note in right} == {(1, "paper", "right")}
+    assert [note.y for note in left] == [note.y for note in right]
+    return {name.text: value.text for name, value in zip(left, right, strict=True)}
 
 
 def test_title_names_the_share_of_waiting_and_its_cause():
@@ -81,19 +87,26 @@ def test_waiting_on_the_cpu_is_the_threads_own_time_and_no_thin_band():
     assert len(set(bar.width)) == 1
 
 
-def test_a_part_too_wide_for_words_beside_it_carries_them():
-    wide = breakdown({"compute": 92, "launch": 8}, total_ns=100, device_label="GPU 0")
-    assert "compute  <b>92 %</b>  92.0 ns" in wide.data[0].text
-    assert wide.data[0].insidetextfont.color[0] == "#FFFFFF"
-    assert len(_labels(wide)) == 1
-    idle = breakdown({"compute": 8, "input": 92}, total_ns=100, device_label="GPU 0")
-    assert len(_labels(idle)) == 2, "a thin band cannot carry words: they stand over it"
+@pytest.mark.parametrize("compute", [92, 50, 8])
+def test_words_stand_above_their_bar_at_the_edges_however_long_it_is(compute: int):
+    """Beside a long bar a narrow page would cut them; row 0 is the stacked bar, without words."""
+    parts = {"compute": compute, "launch": 100 - compute}
+    figure = breakdown(parts, total_ns=100, device_label="GPU 0")
+    assert _rows(figure) == {
+        "compute": f"<b>{share_text(compute / 100)}</b>  {time_text(compute)}",
+        "launch": f"<b>{share_text(1 - compute / 100)}</b>  {time_text(100 - compute)}",
+    }
+    bar = figure.data[0]
+    for note in figure.layout.annotations:
+        row = round(note.y + 0.17)
+        thickest = max(w for w, y in zip(bar.width, bar.y, strict=True) if y == row)
+        assert note.y <= row - thickest / 2 + 1e-9
 
 
 def test_times_are_per_step_and_the_axis_says_so():
     figure = breakdown(CPU, total_ns=100 * MS, device_label="CPU", steps=10)
     assert figure.layout.xaxis.title.text == "mean time per step (ms)"
-    assert "input  <b>39 %</b>  3.90 ms" in _labels(figure)
+    assert _rows(figure)["input"] == "<b>39 %</b>  3.90 ms"
 
 
 @pytest.mark.parametrize(
@@ -111,7 +124,7 @@ def test_the_subtitle_says_what_is_broken_down(steps: int | None, of_steps: int 
 
 
 def test_several_small_causes_share_a_row():
-    labels = _labels(breakdown(DEVICE, total_ns=100 * MS, device_label="GPU 0"))
+    labels = _rows(breakdown(DEVICE, total_ns=100 * MS, device_label="GPU 0"))
     assert any(label.startswith("2 smaller causes") for label in labels)
 
 
@@ -119,7 +132,7 @@ def test_what_was_not_measured_is_named_and_not_drawn_as_zero():
     figure = breakdown(DEVICE, total_ns=100 * MS, device_label="GPU 0")
     said = figure.layout.title.subtitle.text
     assert said.endswith("not measured: communication (wait for ranks), host Python")
-    assert not any("host Python" in label for label in _labels(figure))
+    assert not any("host Python" in label for label in _rows(figure))
 
 
 def test_tooltip_is_exact_to_the_nanosecond():

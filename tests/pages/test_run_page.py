@@ -160,3 +160,11 @@ def test_evidence_by_name_keeps_the_names_and_takes_the_unit_of_all() -> None:
         ("operators", "aten::_to_copy 12.5 µs"),
         ("violations", "missing kernel 3"),
     ]
+
+
+def test_what_was_not_measured_is_one_line_at_the_end_and_why_is_folded_below_it() -> None:
+    missing = {"step_times": "record two steps", "kernels": "CPU only"}
+    page = run_html(replace(_view(), not_measured=missing))
+    _, end = page.split("<details><summary>Not measured: step times, kernels</summary>")
+    assert "record two steps" in end
+    assert end.endswith("</details></div>")

@@ -29,6 +29,7 @@ from workbench.errors import (
     WorkbenchError,
 )
 from workbench.reporting import report
+from workbench.reporting.report import is_report
 from workbench.run.source import open_run
 
 ROOT = Path(__file__).parents[2]
@@ -86,7 +87,8 @@ def test_nothing_of_this_machine_is_in_it(written: Path, tmp_path_factory: pytes
 @slow
 def test_order_of_the_page(written: Path):
     words = Page(written.read_text(encoding="utf-8")).words
-    told = ["Input-bound", "Findings", "mostly for data", "All numbers", "How it was measured"]
+    told = ["a step takes 1.00 ms", "Findings", "mostly for data", "All numbers"]
+    told += ["How it was measured", "Not measured: "]
     assert [words.index(text) for text in told] == sorted(words.index(text) for text in told)
 
 
@@ -146,6 +148,7 @@ def test_interrupt_leaves_no_process_and_no_file(tmp_path: Path):
     source = sample.trace(tmp_path / "t.json")
     script = textwrap.dedent(f"""
         from workbench.reporting import report
+from workbench.reporting.report import is_report
         try:
             report({str(source)!r}, {str(tmp_path / "report.html")!r})
         except KeyboardInterrupt:
@@ -212,6 +215,28 @@ def test_a_place_that_cannot_be_written_is_refused_before_any_work(tmp_path: Pat
     with pytest.raises(ReportError, match="give"):
         report(source, tmp_path / out)
     assert time.monotonic() - started < 1
+
+
+def test_a_file_that_is_no_report_is_left_alone(tmp_path: Path):
+    """Somebody's notes, a page of another tool, and the trace itself given as ``out``."""
+    source = sample.trace(tmp_path / "t.json")
+    held = source.read_bytes()
+    other = tmp_path / "report.html"
+    other.write_text("<!doctype html><html><head><title>mine</title></head></html>")
+    for out in (other, source):
+        with pytest.raises(ReportError, match=r"no report of ours.*--out NAME\.html"):
+            report(source, out)
+    assert "mine" in other.read_text()
+    assert source.read_bytes() == held
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["report.html", "t.json"]
+
+
+@slow
+def test_an_older_report_is_known_and_replaced(written: Path, tmp_path: Path):
+    (tmp_path / "empty.html").touch()
+    assert is_report(written)
+    assert is_report(tmp_path / "empty.html"), "touched by somebody to hold the place"
+    assert not is_report(tmp_path)
 
 
 @pytest.mark.parametrize("package", ["papermill", "nbconvert", "ipykernel"])

@@ -57,3 +57,16 @@ def test_a_trace_of_the_processor_alone_says_what_was_not_measured(tmp_path: Pat
     told = repr(wb.open(trace.write(tmp_path / "t.json")).summary)
     assert "steps         not measured" in told
     assert "input         not measured" in told
+
+
+def test_one_step_of_a_device_has_no_time_and_that_is_said(tmp_path: Path) -> None:
+    """A step lasts from one completion to the next: of a single one nobody knows the time."""
+    trace = Kineto(gpu=True)
+    trace.step(0, 1000, 100)
+    trace.launched("gemm", call=(1010, 4), kernel=(1020, 40), correlation=1)
+    run = wb.open(trace.write(tmp_path / "one.json"))
+    assert "record at least two" in run.summary.not_measured["step_times"]
+    assert not run.figure("steps").measured
+    several = wb.open(gpu_trace().write(tmp_path / "t.json"))
+    assert "step_times" not in several.summary.not_measured
+    assert several.figure("steps").measured

@@ -1,6 +1,7 @@
 """The fuzzer of ``make soak`` itself: it changes files, and it notices each kind of defect."""
 
 import gzip
+import time
 import zlib
 from pathlib import Path
 from random import Random
@@ -67,6 +68,23 @@ def test_a_file_that_takes_too_much_memory_is_a_defect(monkeypatch: pytest.Monke
     monkeypatch.setattr(trace, "read", greedy)
 
     with pytest.raises(fuzz.TooMuchMemoryError, match="MiB"):
+        fuzz.check(seeds()[0])
+
+
+def test_a_file_that_takes_too_much_processor_time_is_a_defect(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def slow(data: bytes, **_: Any) -> Trace:
+        begun = time.process_time()
+        while time.process_time() - begun < 0.1:
+            pass
+        return read(data)
+
+    read = trace.read
+    monkeypatch.setattr(fuzz, "SECONDS_PER_FILE", 0.05)
+    monkeypatch.setattr(trace, "read", slow)
+
+    with pytest.raises(fuzz.TooSlowError, match="bytes"):
         fuzz.check(seeds()[0])
 
 

@@ -30,6 +30,8 @@ def zipped(**members: bytes) -> bytes:
         (b"", "empty"),
         (b" \n", "empty"),
         (b"\0" * 500, "zero bytes"),
+        (b"NVIDIA Tegra Profiler Report 2024@5.\n\x0bLocal\x12", "nsys export --type sqlite"),
+        (b"NVR\0" + bytes(40), "Nsight Compute"),
         (b"<!DOCTYPE html><html>404</html>", "web page"),
         (b"\n<html>", "web page"),
         (b"version https://git-lfs.github.com/spec/v1\noid sha256:0", "git lfs pull"),

@@ -9,12 +9,17 @@ import typer
 from workbench.cli.bars import reading_bar
 from workbench.errors import WorkbenchError
 from workbench.findings.finding import SEVERITIES, Finding
+from workbench.findings.lost_time import LEAST_STEPS_CRITICAL
 
 if TYPE_CHECKING:
     from workbench.run.run import Run
 
 FOUND = 1
 CANNOT_READ = 2
+_FEW = (
+    "holds {} complete steps, and shares of a step are graded critical from "
+    f"{LEAST_STEPS_CRITICAL} on: --fail-on warning judges fewer."
+)
 
 
 def analyze(
@@ -48,6 +53,11 @@ def analyze(
     """Say where the time goes in each trace or Run, and what to do about it.
 
     Exit code: 0 fine, 1 findings at or above --fail-on, 2 something could not be read.
+
+    Severity grows with the share of a step that a finding takes: info says where to look, warning
+    needs at least 2 steps, critical a large share of at least 20 steps. Most traces hold fewer, so
+    in CI --fail-on warning is the rule for them. What makes results wrong (a recompile limit that
+    was reached, data read twice) is critical at once.
     """
     from workbench.run.source import open_runs
 
@@ -55,11 +65,14 @@ def analyze(
     runs = open_runs(paths, workers=workers, infer_steps=infer_steps, watch=reading_bar)
     for path, opened in runs:
         try:
-            findings = _show(opened(), as_json=as_json)
+            run = opened()
+            findings = _show(run, as_json=as_json)
         except WorkbenchError as error:
             typer.echo(f"workbench: {path}: {error}", err=True)
             unreadable = True
             continue
+        if fail_on == "critical" and _steps(run) < LEAST_STEPS_CRITICAL:
+            typer.echo(f"workbench: {path}: {_FEW.format(_steps(run))}", err=True)
         failing = failing or (fail_on is not None and any(_fails(f, fail_on) for f in findings))
     if unreadable:
         raise typer.Exit(CANNOT_READ)
@@ -75,6 +88,14 @@ def _show(run: "Run", *, as_json: bool) -> tuple[Finding, ...]:
 
         print_run(run)
     return run.findings
+
+
+def _steps(run: "Run") -> int:
+    """Steps of record, else the complete steps of the trace."""
+    timings = None if run.record is None else run.record.timings
+    if timings is not None:
+        return max(0, len(timings.step_ns) - timings.warmup)
+    return max((len(rank.steps.time_ns) for rank in run.ranks if rank.steps is not None), default=0)
 
 
 def _fails(finding: Finding, least: str) -> bool:

@@ -18,8 +18,16 @@ def report(
         Path | None, typer.Option(help="A Run or trace: is it faster than this one?")
     ] = None,
 ) -> None:
-    """Write a self-contained HTML report, made by papermill from a notebook."""
+    """Write a self-contained HTML report, made by papermill from a notebook.
+
+    An older report of ours at the same place is replaced, and that is said; any other file there is
+    left alone, and refused. Exit code: 0 written, 2 not written.
+    """
     from workbench.reporting import report as write_report
 
-    written = write_report(path, out or Path("report.html"), baseline=baseline, other=other)
+    out = out or Path("report.html")
+    replaced = out.exists()
+    written = write_report(path, out, baseline=baseline, other=other)
+    if replaced:
+        typer.echo("workbench: replaced an older report.", err=True)
     typer.echo(str(written))

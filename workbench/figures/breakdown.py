@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from workbench.figures import names, palette, template
 from workbench.figures.empty import not_measured
+from workbench.figures.ranking import ROW, row_labels
 from workbench.figures.scale import Scale, exact, time_scale
 from workbench.units import NOT_MEASURED, count_text, share_text, time_text
 
@@ -14,10 +15,8 @@ if TYPE_CHECKING:
 SMALL = 0.005
 """Parts below this share are drawn together; the table beside the figure lists each."""
 
-ROOM = 0.34
-"""Share of the width that a label may need."""
-OVER = 11
-"""Pixels from the middle of a thin bar to the words over it."""
+THICK, THIN = 0.32, 0.12
+"""Of a row, how much a bar of work takes, and one of idle time."""
 
 WORK = (
     "compute",
@@ -42,16 +41,6 @@ Doubt = Literal["times", "causes"]
 """What a failed check of the trace leaves open: how long a device worked, or why it idled."""
 
 _HOST_ONLY = frozenset({"forward", "backward", "optimizer", "other_operators"})
-
-
-class Place(NamedTuple):
-    """Where a label stands: its end of the bar, and pixels to the right and up."""
-
-    at: int
-    anchor: str
-    shift: int
-    lift: int
-    inside: bool = False
 
 
 class Part(NamedTuple):
@@ -95,10 +84,6 @@ def breakdown(
         )
     parts = ordered(measured, total_ns)
     thin = not is_host(measured)
-    places = [
-        _place(start, part.ns, total_ns, thin=thin and palette.category(part.name).idle)
-        for part, start in zip(parts, _starts(parts), strict=True)
-    ]
     missing = [palette.category(name).label for name, ns in (parts_ns or {}).items() if ns is None]
     per = steps or 1
     scale = time_scale(total_ns / per)
@@ -107,12 +92,12 @@ def breakdown(
             headline(measured, total_ns, device_label, "step" if steps else "window", doubt)
         ),
         names.plain(_subtitle(whole_text(total_ns, steps, of_steps), missing)),
-        height=132 + 24 * (len(parts) + 1),
+        height=128 + ROW * (len(parts) + 1),
         xaxis=time_axis(total_ns / per, steps, scale),
-        yaxis={"range": [len(parts) + 0.5, -0.6], **template.NAMELESS},
-        annotations=_labels(parts, places, total_ns, per, scale),
+        yaxis={"range": [len(parts) + 0.5, -0.3], **template.NAMELESS},
+        annotations=row_labels([_words(part, total_ns, per) for part in parts], first=1),
     )
-    drawn.add_bar(**_bars(parts, places, total_ns, per, scale, thin_idle=thin))
+    drawn.add_bar(**_bars(parts, total_ns, per, scale, thin_idle=thin))
     return drawn
 
 
@@ -225,24 +210,14 @@ def _starts(parts: list[Part]) -> list[int]:
 
 
 def _bars(
-    parts: list[Part],
-    places: list[Place],
-    total_ns: int,
-    per: int,
-    scale: Scale,
-    *,
-    thin_idle: bool,
+    parts: list[Part], total_ns: int, per: int, scale: Scale, *, thin_idle: bool
 ) -> dict[str, object]:
     """The stacked bar in row 0 and, a row each, the same parts at the same place."""
     base = [start / per / scale.size for start in _starts(parts)]
     length = [part.ns / per / scale.size for part in parts]
     looks = [palette.category(part.name) for part in parts]
-    thick = [0.22 if look.idle and thin_idle else 0.7 for look in looks]
+    thick = [THIN if look.idle and thin_idle else THICK for look in looks]
     said = [_hover(part, total_ns, per) for part in parts]
-    inside = [
-        _words(part, total_ns, per) if place.inside else ""
-        for part, place in zip(parts, places, strict=True)
-    ]
     return {
         "orientation": "h",
         "base": base * 2,
@@ -250,12 +225,6 @@ def _bars(
         "y": [0] * len(parts) + list(range(1, len(parts) + 1)),
         "width": thick * 2,
         "marker": template.each_filled(looks * 2),
-        "text": [""] * len(parts) + inside,
-        "textposition": "inside",
-        "insidetextanchor": "start",
-        "insidetextfont": {"color": [palette.ink_on(look.colour) for look in looks] * 2},
-        "textangle": 0,
-        "constraintext": "none",
         "customdata": said * 2,
         "hovertemplate": "%{customdata}<extra></extra>",
     }
@@ -269,30 +238,6 @@ def _hover(part: Part, total_ns: int, per: int) -> str:
     return "<br>".join(lines)
 
 
-def _place(start: int, ns: int, total_ns: int, *, thin: bool) -> Place:
-    """Beside the bar where there is room for the words, else inside it, or over a thin one."""
-    end = start + ns
-    if total_ns - end >= ROOM * total_ns:
-        return Place(end, "left", 6, 0)
-    if start >= ROOM * total_ns:
-        return Place(start, "right", -6, 0)
-    return Place(start, "left", 0, OVER, inside=not thin)
-
-
-def _words(part: Part, total_ns: int, per: int) -> str:
+def _words(part: Part, total_ns: int, per: int) -> tuple[str, str]:
     share = share_text(part.ns / total_ns)
-    return f"{names.plain(part.label)}  <b>{share}</b>  {time_text(part.ns / per)}"
-
-
-def _labels(
-    parts: list[Part], places: list[Place], total_ns: int, per: int, scale: Scale
-) -> list[dict[str, object]]:
-    made = []
-    for row, (part, place) in enumerate(zip(parts, places, strict=True), start=1):
-        if place.inside:
-            continue
-        text = _words(part, total_ns, per)
-        x = place.at / per / scale.size
-        label = template.direct_label(text, x=x, y=row, xanchor=place.anchor, xshift=place.shift)
-        made.append({**label, "yshift": place.lift})
-    return made
+    return names.plain(part.label), f"<b>{share}</b>  {time_text(part.ns / per)}"

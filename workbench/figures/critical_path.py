@@ -7,7 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.figures import names, palette, template
+from workbench.figures.breakdown import THICK
 from workbench.figures.empty import not_measured
+from workbench.figures.ranking import ROW, row_axis, row_labels
 from workbench.figures.scale import exact, time_scale
 from workbench.units import share_text, time_text
 
@@ -19,8 +21,8 @@ MOST_BINS = 600
 MOST_BARS = 12
 LEAST_SHARE = 0.001
 """Savings below this share of a step are not drawn; the table holds them."""
-ABOVE, LANE, BETWEEN, ROW, BOTTOM = 88, 44, 76, 26, 48
-"""Pixels over the lane, of it, under it, of a bar, and under the bars."""
+ABOVE, LANE, BETWEEN, BOTTOM = 88, 44, 76, 48
+"""Pixels over the lane, of it, under it, and under the bars."""
 
 _LOOKS = {"host": "host_operators", "late_ranks": "exposed_communication_wait"}
 """Questions that are no category of their own."""
@@ -159,30 +161,22 @@ def _layout(savings: Sequence[Saving], length: int) -> dict[str, Any]:
         most = time_scale(savings[0].ns)
         layout["xaxis2"] = {
             "title": {"text": f"a step saves at most ({most.unit})"},
-            "range": [0, savings[0].ns / most.size * 1.9],
+            "range": [0, savings[0].ns / most.size * 1.001],
             "anchor": "y2",
             "fixedrange": True,
             "showgrid": False,
         }
         layout["yaxis2"] = {
-            **template.NAMELESS,
+            **row_axis(len(savings)),
             "domain": [0, ROW * len(savings) / inside],
-            "range": [len(savings) - 0.5, -0.5],
             "anchor": "x2",
         }
-        layout["annotations"] = [
-            template.direct_label(
-                f"{names.label(each.label)}  <b>{time_text(each.ns)}</b>  "
-                f"{share_text(min(each.ns / length, 1.0))}",
-                x=each.ns / most.size,
-                y=row,
-                xref="x2",
-                yref="y2",
-                xanchor="left",
-                xshift=6,
-            )
-            for row, each in enumerate(savings)
+        said = [
+            f"<b>{time_text(each.ns)}</b>  {share_text(min(each.ns / length, 1.0))}"
+            for each in savings
         ]
+        labels = [names.label(each.label) for each in savings]
+        layout["annotations"] = row_labels(list(zip(labels, said, strict=True)), yref="y2")
     return layout
 
 
@@ -222,7 +216,7 @@ def _bars(savings: Sequence[Saving], length: int) -> dict[str, Any]:
         "orientation": "h",
         "x": [each.ns / scale.size for each in savings],
         "y": list(range(len(savings))),
-        "width": 0.5,
+        "width": THICK,
         "xaxis": "x2",
         "yaxis": "y2",
         "marker": {"color": [_colour(each.name) for each in savings], "line": {"width": 0}},

@@ -15,7 +15,9 @@ def not_measured(what: str, reason: str) -> "go.Figure":
         what: The subject, such as "Kernel times".
         reason: A sentence with the cause and the next thing to do.
     """
-    return nothing(f"{what}: not measured", reason)
+    made = nothing(f"{what}: not measured", reason)
+    made.layout.meta = {"empty": reason, "measured": False}
+    return made
 
 
 def nothing(title: str, reason: str) -> "go.Figure":
@@ -40,3 +42,9 @@ def reason_of(figure: "go.Figure") -> str | None:
     """Why a figure is empty; ``None`` for one that shows something."""
     meta = figure.layout.meta
     return meta.get("empty") if isinstance(meta, dict) else None
+
+
+def is_unmeasured(figure: "go.Figure") -> bool:
+    """Whether a figure only says that something was not measured."""
+    meta = figure.layout.meta
+    return isinstance(meta, dict) and meta.get("measured") is False

@@ -7,16 +7,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.figures import names, palette, template
-from workbench.figures.breakdown import Doubt
+from workbench.figures.breakdown import THIN, Doubt
 from workbench.figures.empty import not_measured, nothing
-from workbench.figures.scale import Scale, exact, time_scale
+from workbench.figures.ranking import ROW, row_axis, row_labels
+from workbench.figures.scale import exact, time_scale
 from workbench.units import NOT_MEASURED, count_text, share_text, time_text
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 MOST_MARKS = 600
-ROW = 24
 ABOVE, BETWEEN, BELOW, BOTTOM = 72, 80, 200, 48
 """Pixels over the bars, between bars and points, of the points, and under them."""
 
@@ -132,16 +132,15 @@ def _layout(totals: Sequence[Total], length: NDArray[np.int64], window_ns: int) 
     return {
         "xaxis": {
             "title": {"text": f"idle time ({over.unit})"},
-            "range": [0, totals[0].ns / over.size * 1.45],
+            "range": [0, totals[0].ns / over.size * 1.001],
             "domain": [0, 1],
             "anchor": "y",
             "fixedrange": True,
             "showgrid": False,
         },
         "yaxis": {
-            "range": [len(totals) - 0.5, -0.6],
+            **row_axis(len(totals)),
             "domain": [(BELOW + BETWEEN) / inside, 1],
-            **template.NAMELESS,
         },
         "xaxis2": {
             "title": {"text": f"time in the window ({when.unit})"},
@@ -156,7 +155,7 @@ def _layout(totals: Sequence[Total], length: NDArray[np.int64], window_ns: int) 
             "anchor": "x2",
             **_decades(length),
         },
-        "annotations": _labels(totals, over),
+        "annotations": row_labels(_words(totals)),
     }
 
 
@@ -180,7 +179,7 @@ def _bars(totals: Sequence[Total], window_ns: int) -> dict[str, Any]:
         "orientation": "h",
         "x": [total.ns / over.size for total in totals],
         "y": list(range(len(totals))),
-        "width": 0.28,
+        "width": THIN,
         "marker": {
             "color": [look.colour for look in looks],
             "line": {"width": 0},
@@ -191,18 +190,14 @@ def _bars(totals: Sequence[Total], window_ns: int) -> dict[str, Any]:
     }
 
 
-def _labels(totals: Sequence[Total], over: Scale) -> list[dict[str, Any]]:
+def _words(totals: Sequence[Total]) -> list[tuple[str, str]]:
     idle = sum(total.ns for total in totals)
     return [
-        template.direct_label(
-            f"{names.plain(palette.category(total.cause).label)}  "
+        (
+            names.plain(palette.category(total.cause).label),
             f"<b>{share_text(total.ns / idle)}</b>  {time_text(total.ns)}",
-            x=total.ns / over.size,
-            y=row,
-            xanchor="left",
-            xshift=6,
         )
-        for row, total in enumerate(totals)
+        for total in totals
     ]
 
 

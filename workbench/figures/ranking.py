@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 
 ROW = 36
 """Pixels of one row: a line of text and a bar."""
+ROW_NAME, ROW_VALUE = "row-name", "row-value"
+"""What draw.js knows the words of a row by: the value of a name follows it."""
 LEGEND = 96
 """Pixels of the words for the colours: on a narrow page they stand below each other."""
 
@@ -80,14 +82,27 @@ def row_axis(rows: int) -> dict[str, Any]:
     return {"range": [rows - 0.35, -0.75], **template.NAMELESS}
 
 
-def row_labels(rows: Sequence[tuple[str, str]]) -> list[dict[str, Any]]:
-    """The name of each row above its bar, and its value at the right edge; both safe to draw."""
+def row_labels(
+    rows: Sequence[tuple[str, str]], *, first: int = 0, yref: str = "y"
+) -> list[dict[str, Any]]:
+    """The name of each row above its bar, and its value at the right edge; both safe to draw.
+
+    They fit a page of any width: what draws the figure on a page (draw.js) knows them by their
+    names, and leaves out the middle of a name where its value needs the room.
+
+    Args:
+        rows: Name and value of each row.
+        first: Number of the first row.
+        yref: The axis of the rows.
+    """
     made = []
-    for number, (name, value) in enumerate(rows):
+    for number, (name, value) in enumerate(rows, start=first):
         y = number - 0.17
-        place: dict[str, Any] = {"xref": "paper", "yanchor": "bottom", "borderpad": 0}
-        made.append(template.direct_label(name, x=0, y=y, xanchor="left", xshift=-2, **place))
-        made.append(template.direct_label(value, x=1, y=y, xanchor="right", **place))
+        place: dict[str, Any] = {"xref": "paper", "yref": yref, "yanchor": "bottom", "borderpad": 0}
+        left: dict[str, Any] = {"xanchor": "left", "xshift": -2, "name": ROW_NAME}
+        made.append(template.direct_label(name, x=0, y=y, **left, **place))
+        right = {"xanchor": "right", "name": ROW_VALUE}
+        made.append(template.direct_label(value, x=1, y=y, **right, **place))
     return made
 
 

@@ -1,10 +1,12 @@
 """From compute alone to the measured step: what each other part adds."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from workbench.figures import names, palette, template
 from workbench.figures.breakdown import (
+    THICK,
+    THIN,
     WORK,
     Doubt,
     Part,
@@ -15,15 +17,12 @@ from workbench.figures.breakdown import (
     whole_text,
 )
 from workbench.figures.empty import not_measured
+from workbench.figures.ranking import height, row_axis, row_labels
 from workbench.figures.scale import exact, time_scale
 from workbench.units import share_text, time_text
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
-
-ROW = 26
-ROOM = 1.36
-"""The axis reaches so far beyond the step, for the words at the last bar."""
 
 
 def waterfall(
@@ -55,32 +54,22 @@ def waterfall(
     per = steps or 1
     scale = time_scale(total_ns / per)
     whole = "step" if steps else "window"
-    drawn = template.figure(
-        names.plain(
-            headline(compute, added, total_ns, device_label=device_label, whole=whole, doubt=doubt)
-        ),
-        names.plain(f"{whole_text(total_ns, steps, of_steps)}, under the profiler"),
-        height=132 + ROW * (len(added) + 2),
-        xaxis=time_axis(ROOM * total_ns / per, steps, scale),
-        yaxis={"range": [len(added) + 1.6, -0.6], **template.NAMELESS},
-    )
     bars = [
         (0, compute, Part("compute", compute, "compute alone")),
         *_climbing(compute, added),
         (0, total_ns, Part("", total_ns, f"the measured {whole}")),
     ]
+    drawn = template.figure(
+        names.plain(
+            headline(compute, added, total_ns, device_label=device_label, whole=whole, doubt=doubt)
+        ),
+        names.plain(f"{whole_text(total_ns, steps, of_steps)}, under the profiler"),
+        height=height(len(bars)),
+        xaxis=time_axis(total_ns / per, steps, scale),
+        yaxis=row_axis(len(bars)),
+        annotations=row_labels([_words(row, bars, per) for row in range(len(bars))]),
+    )
     drawn.add_bar(**_bars(bars, total_ns, per, scale.size))
-    for row, (start, ns, part) in enumerate(bars):
-        sign = "+ " if 0 < row < len(bars) - 1 else ""
-        text = f"{names.plain(part.label)}  <b>{sign}{time_text(ns / per)}</b>"
-        at = (start + ns) / per / scale.size
-        drawn.add_annotation(
-            template.direct_label(text, x=at, y=row, xanchor="left", xshift=6)
-            if start == 0 or at < 0.62 * ROOM * total_ns / per / scale.size
-            else template.direct_label(
-                text, x=start / per / scale.size, y=row, xanchor="right", xshift=-6
-            )
-        )
     return drawn
 
 
@@ -102,6 +91,12 @@ def headline(
         return said
     most = max(added, key=lambda part: part.ns)
     return f"{said}; {most.label} adds most, {share_text(most.ns / total_ns)}"
+
+
+def _words(row: int, bars: Sequence[tuple[int, int, Part]], per: int) -> tuple[str, str]:
+    sign = "+ " if 0 < row < len(bars) - 1 else ""
+    _, ns, part = bars[row]
+    return names.plain(part.label), f"<b>{sign}{time_text(ns / per)}</b>"
 
 
 def _climbing(start: int, added: list[Part]) -> list[tuple[int, int, Part]]:
@@ -126,7 +121,7 @@ def _bars(
         "base": [start / per / size for start, _, _ in bars],
         "x": [ns / per / size for _, ns, _ in bars],
         "y": list(range(len(bars))),
-        "width": [0.3 if look.idle else 0.7 for look in looks],
+        "width": [THIN if look.idle else THICK for look in looks],
         "marker": template.each_filled(looks),
         "customdata": said,
         "hovertemplate": "%{customdata}<extra></extra>",

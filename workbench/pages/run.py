@@ -89,11 +89,18 @@ def _measured_html(view: RunView) -> str:
     if view.trust:
         items = "".join(f"<p>{escape(sentence)}</p>" for sentence in view.trust)
         made += f"<h3>What cannot be trusted</h3>{items}"
-    if view.not_measured:
-        made += (
-            f"<h3>{NOT_MEASURED.capitalize()}</h3>{_list_html(tuple(view.not_measured.items()))}"
-        )
-    return f"<details><summary>How it was measured</summary>{made}</details>" if made else ""
+    told = f"<details><summary>How it was measured</summary>{made}</details>" if made else ""
+    return told + _not_measured_html(view)
+
+
+def _not_measured_html(view: RunView) -> str:
+    """What is missing in one line, and folded away below it why."""
+    if not view.not_measured:
+        return ""
+    names = ", ".join(name.replace("_", " ") for name in view.not_measured)
+    title = f"{NOT_MEASURED.capitalize()}: {escape(names)}"
+    rows = tuple(view.not_measured.items())
+    return f"<details><summary>{title}</summary>{_list_html(rows)}</details>"
 
 
 def _list_html(rows: Sequence[tuple[str, str]]) -> str:

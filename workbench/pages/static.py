@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from workbench.figures.empty import reason_of
+from workbench.figures.empty import is_unmeasured, reason_of
 from workbench.pages.assets import drawing_script, page
 from workbench.pages.escape import escape, guard_script, visible
 from workbench.pages.table import Table, table_html, table_text
@@ -42,6 +42,11 @@ class StaticFigure:
     def subtitle(self) -> str:
         """The line below the title as plain text."""
         return plain_text(self.figure.layout.title.subtitle.text)
+
+    @property
+    def measured(self) -> bool:
+        """Whether there was anything to draw or to say, so that a page can leave out the rest."""
+        return not is_unmeasured(self.figure)
 
     def html(self) -> str:
         """The fragment without style and script; ``page`` completes it."""

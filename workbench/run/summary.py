@@ -77,6 +77,10 @@ def not_measured(run: Run) -> dict[str, str]:
             "the trace marks no steps, so the window is all of it: call profiler.step(), use "
             "wb.profile, or open it with infer_steps=True (--infer-steps)"
         )
+    elif _no_step_time(run):
+        reasons["step_times"] = (
+            "one complete step has no time from completion to completion: record at least two"
+        )
     reasons |= breadth_not_measured(run)
     if all(rank.replayed.outcomes is None for rank in ranks):
         reasons["critical_path"] = reasons["what_if"] = ranks[0].replayed.reason
@@ -94,6 +98,13 @@ def not_measured(run: Run) -> dict[str, str]:
             else "the trace holds neither device work nor operators"
         )
     return reasons
+
+
+def _no_step_time(run: Run) -> bool:
+    """Whether steps are marked, but too few of them to tell how long one takes."""
+    recorded = run.record is not None and run.record.timings is not None
+    steps = [rank.steps for rank in run.ranks if rank.steps is not None]
+    return not recorded and not any(len(each.time_ns) for each in steps)
 
 
 def not_idle_because(rank: RankAnalysis) -> str:

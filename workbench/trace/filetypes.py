@@ -18,6 +18,17 @@ _SQLITE = b"SQLite format 3\0"
 
 _MAGIC: tuple[tuple[bytes, str], ...] = (
     (b"version https://git-lfs", "a Git-LFS pointer: run `git lfs pull` to fetch the real file."),
+    (
+        b"NVIDIA Tegra Profiler",
+        "a report of Nsight Systems (.nsys-rep, .qdrep) in its own closed format: run `nsys export "
+        "--type sqlite report.nsys-rep`, with the nsys that wrote it or a newer one, and open the "
+        ".sqlite file.",
+    ),
+    (
+        b"NVR\0",
+        "a report of Nsight Compute (.ncu-rep): it holds single kernels without a timeline. Record "
+        "one with `nsys profile`, `nsys export --type sqlite`.",
+    ),
     (b"\x89PNG", "an image (PNG)."),
     (b"\xff\xd8\xff", "an image (JPEG)."),
     (b"GIF8", "an image (GIF)."),

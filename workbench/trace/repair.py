@@ -93,8 +93,10 @@ def _quote_by_structure(text: str) -> str:
 def _end_of_string(text: str, start: int, ends: re.Pattern[str]) -> int | None:
     position = text.find('"', start)
     while position >= 0:
-        backslashes = len(text[start:position]) - len(text[start:position].rstrip("\\"))
-        if backslashes % 2 == 0 and ends.match(text, position + 1):
+        first = position
+        while first > start and text[first - 1] == "\\":
+            first -= 1
+        if (position - first) % 2 == 0 and ends.match(text, position + 1):
             return position
         position = text.find('"', position + 1)
     return None
