@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from workbench.analysis.device_allocations import DeviceAllocations
     from workbench.analysis.gradient_syncs import GradientSyncs
     from workbench.analysis.kept_casts import KeptCasts
+    from workbench.analysis.host_code import HostCode
     from workbench.analysis.loader_evidence import EpochStart, LoaderStages
     from workbench.analysis.matmul_shapes import MatmulShapes
     from workbench.analysis.matrix_work import MatrixWork
@@ -192,6 +193,8 @@ class Facts:
     compilations: Compilations | None = None
     allocations: DeviceAllocations | None = None
     shapes_seen: ShapesSeen | None = None
+    host_code: HostCode | None = None
+    """On the loop's thread, where no device was recorded."""
     matmuls: MatmulShapes | None = None
     casts: RepeatedCasts | None = None
     matrix_work: tuple[MatrixWork, ...] = ()

@@ -1,16 +1,20 @@
 """WB209: the device waits for Python code outside the framework's operators.
 
 What: idle time during which the launching thread runs no operator of the framework: the loop's own
-Python, logging, metrics, conversions, or another library.
-Why: the device gets its next work only after that code has ended.
+Python, logging, metrics, conversions, or another library. On a loop that runs on the CPU: such code
+where it takes half of the steps or more.
+Why: the device gets its next work only after that code has ended; on the CPU nothing runs
+meanwhile.
 What to do: move it out of the step, do it only every so many steps, or in another thread or
 process; record with stacks (Record(stacks=True)) to see which line it is.
 When it is wrong: recorded stacks slow Python down several times, so the loss is smaller than shown
-where no step time of record is known; and a library that no record covers is counted here too.
+where no step time of record is known; and a library that no record covers is counted here too. A
+thread that waits for a processor, on a busy machine, looks the same.
 """
 
+from workbench.analysis.host_code import HostCode
 from workbench.findings.finding import DeviceFacts, Facts, Finding
-from workbench.findings.lost_time import LostTime, worst_device
+from workbench.findings.lost_time import LEAST_STEPS_WARNING, LostTime, worst_device
 from workbench.units import share_text
 
 CODE = "WB209"
@@ -19,6 +23,12 @@ CAUSES = ("host_python", "host_other")
 WARNING_SHARE = 0.10
 CRITICAL_SHARE = 0.20
 """As for waiting (TraceML)."""
+NEVER = 2.0
+"""No share reaches it: a share of the CPU's own time says nothing about how much is too much."""
+_STACKS = " Record with Record(stacks=True) to see which line it is."
+ON_CPU_SHARE = 0.50
+"""Own choice: on the CPU the Python between operators takes 4 to 8 % of recorded steps of small
+models; from half on, the loop is mostly something else than the model."""
 
 
 def host_code(facts: Facts) -> Finding | None:
@@ -29,7 +39,7 @@ def host_code(facts: Facts) -> Finding | None:
     """
     found = worst_device(facts, CAUSES)
     if found is None:
-        return None
+        return None if facts.devices or facts.voids("devices") else _on_cpu(facts)
     device, lost = found
     if lost.share <= WARNING_SHARE or not lost.steps:
         return None
@@ -56,10 +66,60 @@ def _finding(facts: Facts, device: DeviceFacts, lost: LostTime) -> Finding:
             "steps": lost.steps,
         },
         advice="Move this code out of the step, do it only every so many steps, or in another "
-        "thread." + ("" if stacks else " Record with Record(stacks=True) to see which line it is."),
+        "thread." + ("" if stacks else _STACKS),
         share_of_window=lost.share,
         saving_ns_per_step_at_most=lost.saving_ns,
         speedup_at_most=lost.speedup,
         rank=facts.rank,
         device=device.index,
     )
+
+
+def _on_cpu(facts: Facts) -> Finding | None:
+    """The same for a loop without a device, whose thread does one thing after the other."""
+    code = facts.host_code
+    if code is None or code.steps < LEAST_STEPS_WARNING or code.time_ns <= 0:
+        return None
+    if code.ns < ON_CPU_SHARE * code.time_ns:
+        return None
+    lost = _lost_on_cpu(facts, code)
+    where = f", most of it {_place(code)}" if code.places else ""
+    return Finding(
+        code=CODE,
+        title=f"Code outside any operator takes {share_text(lost.share)} of {lost.whole} on the "
+        f"CPU{where}.",
+        verdict="yes",
+        severity=lost.severity(ON_CPU_SHARE, NEVER),
+        evidence={
+            "host_us_per_step": code.ns / code.steps / 1000,
+            "places_us": {name: ns / 1000 for name, ns in code.places},
+            "stacks_recorded": code.stacks,
+            "steps": code.steps,
+        },
+        advice="Move this code out of the step, do it only every so many steps, or in another "
+        "process." + ("" if code.stacks else _STACKS),
+        share_of_window=lost.share,
+        saving_ns_per_step_at_most=lost.saving_ns,
+        speedup_at_most=lost.speedup,
+        rank=facts.rank,
+    )
+
+
+def _lost_on_cpu(facts: Facts, code: HostCode) -> LostTime:
+    """All of it at most, as recorded; without the profiler no more than the whole step."""
+    per_step, step = code.ns / code.steps, code.time_ns / code.steps
+    if facts.step_ns:
+        step = sum(facts.step_ns) / len(facts.step_ns)
+    return LostTime(
+        ns=code.ns,
+        share=code.ns / code.time_ns,
+        steps=code.steps,
+        per_step_ns=per_step,
+        step_ns=step,
+        saving_ns=min(per_step, step),
+    )
+
+
+def _place(code: HostCode) -> str:
+    name = code.places[0][0]
+    return name if name.startswith("between ") else f"in {name}"

@@ -128,6 +128,7 @@ def _of_the_trace(rank: RankAnalysis) -> dict[str, Any]:
     from workbench.analysis.compilations import compilations
     from workbench.analysis.device_allocations import device_allocations
     from workbench.analysis.gradient_syncs import gradient_syncs
+    from workbench.analysis.host_code import host_code
     from workbench.analysis.kept_casts import kept_casts
     from workbench.analysis.matmul_shapes import matmul_shapes
     from workbench.analysis.matrix_work import matrix_work
@@ -148,6 +149,8 @@ def _of_the_trace(rank: RankAnalysis) -> dict[str, Any]:
     }
     if rank.voids("devices"):
         return found
+    if not rank.device_indices:
+        found["host_code"] = host_code(trace, steps)
     found["matmuls"] = matmul_shapes(trace, launches, steps)
     found["casts"] = repeated_casts(trace, launches, steps)
     found["matrix_work"] = matrix_work(trace, launches, steps)
