@@ -17,8 +17,9 @@ CODE = "WB307"
 
 LEAST_RISING = 0.80
 """Own choice: of the steps; batches that come and go do not rise that steadily."""
-LEAST_PART = 0.50
-"""Own choice: of the growth, what casts must explain to be named as its cause."""
+LEAST_PART = 0.30
+"""Of the growth, what casts must take to be named as its cause: a third, where each cast to two
+bytes also keeps the four-byte weight alive that it was made from."""
 LEAST_SHARE = 0.01
 """Own choice: growth over the recorded steps, as a share of the memory at their end."""
 
@@ -35,9 +36,10 @@ def growing_casts(facts: Facts) -> Finding | None:
         return None
     return Finding(
         code=CODE,
-        title=f"Memory grows by {bytes_text(found.growth_bytes)} a step, and "
-        f"{share_text(min(1.0, part))} of that is cast weights that autocast keeps: the region "
-        "stays open from step to step. It is freed when the region ends.",
+        title=f"Memory grows by {bytes_text(found.growth_bytes)} a step: autocast keeps "
+        f"{bytes_text(found.kept_bytes)} of cast weights ({share_text(min(1.0, part))} of it), and "
+        "what they were made from, because its region stays open from step to step. All of it is "
+        "freed when the region ends.",
         verdict="yes",
         severity="warning",
         evidence={
