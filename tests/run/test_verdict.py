@@ -185,3 +185,22 @@ def test_that_no_rule_fires_is_said_once(tmp_path: Path) -> None:
         assert page.count("No rule ") == 1
         assert NONE not in page
     assert NONE in repr(run.part("findings")), "shown alone, it must say something"
+
+
+def test_where_no_operator_leads_the_families_are_named(tmp_path: Path) -> None:
+    """Of 100 us no operator takes 30: products take 50 together, activations 40."""
+    trace = Kineto()
+    for name, start, took in (
+        ("aten::mm", 0, 25),
+        ("aten::addmm", 25, 25),
+        ("aten::relu", 50, 20),
+        ("aten::gelu", 70, 20),
+        ("aten::view", 90, 10),
+    ):
+        trace.op(name, start, took)
+    run = opened(trace, tmp_path)
+    assert "of the operators' time gemm 50 %, elementwise 40 %" in verdict(run)
+    rows = run.summary["ranks"][0]["operator_families"]
+    assert [(row["family"], row["host_self_us"]) for row in rows] == [
+        *(("gemm", 50), ("elementwise", 40), ("view", 10))
+    ]

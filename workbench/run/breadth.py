@@ -23,6 +23,7 @@ def breadth(rank: RankAnalysis) -> dict[str, Any]:
         "kernel_families": _rows(more.families),
         "copies": _rows(more.copies),
         "phases": _rows(more.phases),
+        "operator_families": _rows(more.operator_families),
         "process_groups": _rows(more.groups),
     }
 

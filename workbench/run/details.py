@@ -197,6 +197,15 @@ class Details:
         return shape_table(rank.trace, rank.launches, rank.host_window)
 
     @cached_property
+    def operator_families(self) -> pd.DataFrame | None:
+        """Host time of operators by family over the same steps; ``None`` without operators."""
+        from workbench.analysis.operator_families import operator_family_table
+
+        rank, ranges = self._rank, self._ranges
+        bounds = None if ranges is None else (ranges.start, ranges.end)
+        return operator_family_table(rank.trace, rank.launches, bounds)
+
+    @cached_property
     def modules(self) -> pd.DataFrame | None:
         """The tree of modules that begin in the window; ``None`` where none were recorded."""
         from workbench.analysis.modules import module_table

@@ -16,6 +16,8 @@ from workbench.units import count_text, share_text, significant, spread_text, ti
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    import pandas as pd
+
     from workbench.figures.breakdown import Doubt
     from workbench.findings import Finding
     from workbench.run.run import Run
@@ -30,6 +32,9 @@ LEADING = 0.3
 """Share of the operators' time from which the longest is named in the verdict."""
 NO_LIMIT = ("WB9", "WB206")
 """Findings about the measurement, and about what happened once before the steps."""
+WORTH_NAMING = 0.1
+MOST_FAMILIES = 3
+"""Where none leads: the families of operators that are named instead, and from which share on."""
 MOST_RANKS = 8
 """Of so many ranks a page shows where the time goes; its table of devices holds all."""
 
@@ -109,25 +114,47 @@ def _where_it_goes(run: Run) -> str | None:
     if several and worst != "times":
         said += _spread(shown, measured)
     if not several and is_host(measured):
-        said += _longest_operator(run)
+        said += _operators(run)
     return f"{said[0].upper()}{said[1:]}. {_silence(run)}"
 
 
-def _longest_operator(run: Run) -> str:
-    """The operator that takes most of the operators' time on the host, where one does."""
+def _operators(run: Run) -> str:
+    """What takes the operators' time on the host: one operator that leads, else the families."""
+    own = _own_times(run)
+    if own is None:
+        return ""
+    share = float(own.max() / own.sum())
+    if share >= LEADING:
+        longest = names.shorten(str(own.idxmax()), 40)
+        return f"; {longest} takes {share_text(share)} of the operators' time"
+    from workbench.analysis.operator_families import OTHER
+
+    families = run.ranks[0].details.operator_families
+    if families is None:
+        return ""
+    known = families[families["family"] != OTHER]
+    most = known[known["share"] >= WORTH_NAMING].head(MOST_FAMILIES)
+    pairs = zip(most["family"], most["share"], strict=True)
+    named = [f"{family} {share_text(part)}" for family, part in pairs]
+    return f"; of the operators' time {', '.join(named)}" if named else ""
+
+
+def _own_times(run: Run) -> pd.Series[int] | None:
+    """Self time of every operator by name, compilation left out; ``None`` where there is none."""
+    from workbench.analysis.causes import range_cause
+
     table = run.operators
-    if table is None or not len(table):
-        return ""
+    if table is None:
+        return None
     own = table.groupby("name")["host_self_ns"].sum()
-    share = float(own.max() / own.sum()) if own.sum() > 0 else 0.0
-    if share < LEADING:
-        return ""
-    longest = names.shorten(str(own.idxmax()), 40)
-    return f"; {longest} takes {share_text(share)} of the operators' time"
+    own = own[[range_cause(str(name)) != "compilation" for name in own.index]]
+    return own if own.sum() > 0 else None
 
 
 def _silence(run: Run) -> str:
     """Why nothing more is said: no rule fires, or few can without steps."""
+    if run.findings:
+        return "No rule of this version says what limits it."
     if any(rank.steps is not None for rank in run.ranks):
         return "No rule of this version fires on it."
     return "No rule fires on it: most of them judge steps, and the trace marks none."
