@@ -103,6 +103,8 @@ def _set_process(settings: Settings, undo: ExitStack) -> None:
 
 def _place(work: Workload, settings: Settings, device: torch.device) -> None:
     if settings.device is not None:
+        if device != model_device(work.model):
+            _check_ranks(work, f"device={settings.device!r}")
         modules, optimizers = training_parts(work)
         move_modules(modules, device)
     elif work.device is not None and isinstance(work.model, nn.Module):
@@ -127,7 +129,22 @@ def _set_numbers(work: Workload, settings: Settings, device: torch.device) -> No
             )
         torch.backends.cudnn.benchmark = settings.cudnn_benchmark
     if settings.precision == "bf16_pure":
+        _check_ranks(work, "precision='bf16_pure'")
         cast_training(*training_parts(work), torch.bfloat16)
+
+
+def _check_ranks(work: Workload, asked: str) -> None:
+    """Refuse to exchange weights under a wrapper that has planned their transfers.
+
+    Raises:
+        SettingError: For a model that other processes or devices hold parts of.
+    """
+    wrappers = (nn.DataParallel, nn.parallel.DistributedDataParallel)
+    if isinstance(work.model, wrappers) or type(work.model).__name__.startswith("FullyShard"):
+        raise SettingError(
+            f"{asked} cannot act: {type(work.model).__name__} holds the weights as they were when "
+            "it was made. Give the module inside it, or make it anew from one that is cast."
+        )
 
 
 def _set_model(
@@ -152,7 +169,7 @@ def _called(work: Workload, settings: Settings, device: torch.device, undo: Exit
         )
     if settings.compile:
         undo.enter_context(without_new_compile_workers())
-        return compiled(work.model, settings, device)
+        return compiled(work, settings, device)
     if settings.compile is False and _may_be_compiled(work):
         undo.enter_context(torch.compiler.set_stance("force_eager"))
     if settings.cuda_graphs:

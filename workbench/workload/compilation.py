@@ -11,15 +11,18 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import torch
 from torch import nn
 
 from workbench.errors import SettingError
 from workbench.settings import Settings
+from workbench.workload.workload import Workload
 
 _LIMITS = ("recompile limit", "recompile_limit", "cache_size_limit")
 _MOST_BREAKS = 5
+_TWINS: WeakKeyDictionary[Workload, dict[Settings, Any]] = WeakKeyDictionary()
 
 
 def is_compiled(model: Any) -> bool:
@@ -32,12 +35,21 @@ def is_compiled(model: Any) -> bool:
     )
 
 
-def compiled(model: Any, settings: Settings, device: torch.device) -> Any:
-    """The compiled twin; the model itself is not changed.
+def compiled(work: Workload, settings: Settings, device: torch.device) -> Any:
+    """The compiled twin of the model, which itself is not changed.
+
+    The same workload under the same settings gets the same twin again, and its compiled code.
 
     Raises:
         SettingError: When the model is compiled already, or the tool chain is not there.
     """
+    twins = _TWINS.setdefault(work, {})
+    if settings not in twins:
+        twins[settings] = _compiled(work.model, settings, device)
+    return twins[settings]
+
+
+def _compiled(model: Any, settings: Settings, device: torch.device) -> Any:
     asked = f"compile={settings.compile!r}"
     if is_compiled(model):
         raise SettingError(
@@ -76,7 +88,8 @@ def compile_options(settings: Settings) -> dict[str, Any]:
     if settings.compile_fullgraph:
         options["fullgraph"] = True
     if "isolate_recompiles" in inspect.signature(torch.compile).parameters:
-        # Otherwise earlier runs of the same model count, and the ninth would run as plain code.
+        # Otherwise settings and the user's own compilations count together, and from the ninth
+        # variant of a function on it would run as plain code.
         options["isolate_recompiles"] = True
     return options
 

@@ -27,9 +27,8 @@ def cast_training(
             tensor.grad = gradient.to(tensor.dtype)
     for optimizer in optimizers:
         for state in optimizer.state.values():
-            for name, value in state.items():
-                if isinstance(value, Tensor) and name != "step":
-                    _cast(value, dtype, done)
+            for value in _numbers(state):
+                _cast(value, dtype, done)
 
 
 def match_parameters(modules: Iterable[nn.Module], optimizers: Sequence[Optimizer]) -> None:
@@ -43,9 +42,17 @@ def match_parameters(modules: Iterable[nn.Module], optimizers: Sequence[Optimize
             tensor.grad = gradient.to(tensor.device, tensor.dtype)
     for optimizer in optimizers:
         for parameter, state in optimizer.state.items():
-            for name, value in state.items():
-                if isinstance(value, Tensor) and name != "step" and value.is_floating_point():
+            for value in _numbers(state):
+                if value.is_floating_point():
                     value.data = value.to(parameter.device, parameter.dtype)
+
+
+def _numbers(state: dict[Any, Any]) -> Iterator[Tensor]:
+    """The tensors in the state of a parameter, also those in lists, as LBFGS keeps them."""
+    for name, value in state.items():
+        for one in value if isinstance(value, list) else [value]:
+            if isinstance(one, Tensor) and name != "step":
+                yield one
 
 
 def _of_modules(modules: Iterable[nn.Module]) -> Iterator[Tensor]:
