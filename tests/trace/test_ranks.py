@@ -161,3 +161,20 @@ def test_a_rank_that_cannot_be_read_is_said(tmp_path: Path) -> None:
     assert told["unreadable_ranks"].count == 2
     assert "rank2.json is empty" in told["unreadable_ranks"].message
     assert "and 1 more" in told["unreadable_ranks"].message
+
+
+@pytest.mark.parametrize("text", ["[", "[]", '{"traceEvents": [', '{"traceEvents": []}\n'])
+def test_a_rank_whose_file_holds_no_event_is_named_and_the_others_are_read(
+    tmp_path: Path, text: str
+) -> None:
+    """What a profiler leaves that was stopped before its first event."""
+    for rank in (0, 2):
+        made = Kineto()
+        made.op("aten::mm", 0, 10)
+        made.write(tmp_path / f"rank{rank}.json")
+    (tmp_path / "rank1.json").write_text(text)
+    found = trace.find_ranks(tmp_path)
+    assert [file.rank for file in found] == [0, 2]
+    told = {violation.code: violation.message for violation in found.violations}
+    assert "rank1.json holds no events" in told["unreadable_ranks"]
+    assert "missing_ranks" in told

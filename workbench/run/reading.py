@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
+from workbench.errors import TraceError
 from workbench.run.rank import RankAnalysis
 from workbench.trace.table import Trace, Violation
 
@@ -25,22 +26,28 @@ def rank_of(
     alone: bool = False,
     on_cpu: bool = False,
     job: Sequence[Violation] = (),
+    several: bool = False,
     watch: Callable[[Path], Watch] = unwatched,
 ) -> RankAnalysis:
     """The analyses of one trace file, read when first needed.
 
     ``alone`` marks the only trace of a Run of ours: its name says rank 0 also where no job with
     ranks ran. ``on_cpu`` says that its loop ran on the CPU, ``job`` what is wrong with the files of
-    all ranks together. ``watch`` is entered while the file is read; what it gives is told the bytes
-    read.
+    all ranks together, ``several`` that there are more. ``watch`` is entered while the file is
+    read; what it gives is told the bytes read.
     """
     place = path.absolute()  # it is read later, perhaps from another current folder
 
     def read() -> Trace:
         from workbench.trace.cache import open_trace
 
-        with watch(path) as progress:
-            return open_trace(place, progress=progress)
+        try:
+            with watch(path) as progress:
+                return open_trace(place, progress=progress)
+        except TraceError as error:
+            if several:
+                raise TraceError(f"{error} To look at the other ranks, move it away.") from None
+            raise
 
     return RankAnalysis(source=path.name, rank=rank, read=read, alone=alone, on_cpu=on_cpu, job=job)
 

@@ -135,7 +135,10 @@ def _job(
 ) -> Run:
     """One Run over the traces of a job, with what is wrong with them together."""
     told = files.violations
-    ranks = [rank_of(file.path, rank=file.rank, job=told, watch=watch) for file in files]
+    several = len(files) > 1
+    ranks = [
+        rank_of(file.path, rank=file.rank, job=told, several=several, watch=watch) for file in files
+    ]
     for rank in ranks:
         rank.infer_steps = infer_steps
     return Run(
@@ -148,6 +151,10 @@ def _job(
 
 def _on_cpu(record: RunRecord) -> bool:
     return str(record.effective.get("device") or "").partition(":")[0] == "cpu"
+
+
+_NAMED = 10
+"""So many names in a message; the newest ones."""
 
 
 class Runs:
@@ -174,7 +181,9 @@ class Runs:
                     f"no Run number {which}: {self.folder} holds {len(names)}."
                 ) from None
         if which not in names:
-            known = ", ".join(names) or "none"
+            known = ", ".join(names[-_NAMED:]) or "none"
+            if len(names) > _NAMED:
+                known = f"{len(names) - _NAMED} older ones, {known}"
             raise RunError(f"no Run named {which!r} in {self.folder}; there: {known}.")
         return load(self.folder / which, base=self._base)
 
@@ -185,8 +194,12 @@ class Runs:
         return (load(self.folder / name, base=self._base) for name in self.names())
 
     def delete(self, name: str) -> None:
-        """Delete one Run's folder."""
-        self[name].delete()
+        """Delete one Run's folder, also one whose trace is gone."""
+        from workbench.store.folder import delete_run
+
+        if not isinstance(name, str) or Path(name).name != name:
+            raise RunError(f"{name!r} is not the name of a Run: wb.runs() lists those there are.")
+        delete_run(self._place / name)
 
     def __repr__(self) -> str:
         from workbench.pages.runs import runs_text

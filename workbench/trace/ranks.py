@@ -185,7 +185,10 @@ def _peek(path: Path) -> RankFile | str:
             kind = wrong_kind(head)
             if kind is not None:
                 return f"{path.name} is {kind}"
-            place = locate(Frames(source))
+            frames = Frames(source)
+            place = locate(frames)
+            if frames.ended and not frames.text().strip(b" \t\r\n]}"):
+                return f"{path.name} holds no events: its profiler was never active or was stopped"
     except TraceError as error:
         return str(error)
     header = open_header(place.header, Notes(path.name))

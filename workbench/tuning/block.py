@@ -66,9 +66,9 @@ def warm_up(
 
     What stays is what belongs to the process: compiled code, chosen kernels, warm caches.
     """
-    with _set_up(work, settings, measuring, time_limit_s) as driven:
+    with set_up(work, settings, measuring, time_limit_s) as driven:
         times = driven.warm_up()
-    return times, driven.about()
+    return times, driven.about
 
 
 def measure(
@@ -93,17 +93,18 @@ def measure(
     Returns:
         ``None`` when somebody wanted no more steps before all were measured.
     """
-    with _set_up(work, settings, measuring, time_limit_s) as driven:
+    with set_up(work, settings, measuring, time_limit_s) as driven:
         training = driven.training
         workers = training.effective.get("workers") or 0
         block = driven.block(position, steps(training.samples_per_step, workers))
-    return None if block is None else (block, driven.about())
+    return None if block is None else (block, driven.about)
 
 
 @contextmanager
-def _set_up(
+def set_up(
     work: "Workload", settings: Settings, measuring: Measuring, time_limit_s: float | None
-) -> "Iterator[_Driven]":
+) -> "Iterator[Driven]":
+    """A loop under settings, ready to be driven; afterwards everything is as it was before."""
     from workbench.workload import prepare
 
     gc.collect()  # what the block before left behind must not be collected in this one
@@ -116,10 +117,12 @@ def _set_up(
     ):
         loop = Loop(training, limits, measuring.progress, recorder.probe)
         measuring.progress.stage(str(settings))
-        yield _Driven(loop, training, measuring, before, warned.found)
+        driven = Driven(loop, training, measuring, before, warned.found)
+        yield driven
+        driven.learn()  # while the training is there to be asked
 
 
-class _Driven:
+class Driven:
     """A loop that is set up for one block."""
 
     def __init__(
@@ -131,15 +134,17 @@ class _Driven:
         warned: list[str],
     ) -> None:
         self.training = training
-        self._loop = loop
+        self.loop = loop
         self._measuring = measuring
         self._guard = MemoryGuard()
         self._before = before
         self._warned = warned
+        self.about: About
+        self.learn()
 
-    def about(self) -> About:
-        """What was learned beside the times."""
-        return About(
+    def learn(self) -> None:
+        """Remember what is known beside the times."""
+        self.about = About(
             effective=self.training.effective,
             compilation=compile_counters().since(self._before),
             notes=tuple(self.training.notes),
@@ -150,7 +155,7 @@ class _Driven:
         """Times of the first steps, until they are steady."""
         from workbench.statistics.warmup import has_settled
 
-        clock, times = HostClock(self._loop.synchronize), list[int]()
+        clock, times = HostClock(self.loop.synchronize), list[int]()
         clock.start()
         while len(times) < WARMUP_MOST and self._step() is not None:
             clock.step()
@@ -167,7 +172,7 @@ class _Driven:
 
         lead = lead_steps(self.training.effective)
         log, losses = SampleLog(batches=lead), list[Any]()
-        self._loop.look, self._loop.losses = log.look, losses
+        self.loop.look, self.loop.losses = log.look, losses
         memory = MemoryProbe(self.training.device)
         memory.start()
         conditions = ConditionsProbe()
@@ -203,7 +208,7 @@ class _Driven:
         if self._measuring.stop():
             return None
         self._guard.check()
-        return self._loop.step()
+        return self.loop.step()
 
 
 def as_numbers(losses: list[Any]) -> tuple[float, ...]:

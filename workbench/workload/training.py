@@ -97,6 +97,11 @@ class Training:
         return value.detach() if isinstance(value, Tensor) else None
 
     @property
+    def model(self) -> Any:
+        """What a step calls: the user's model, or its compiled twin; ``None`` when it is over."""
+        return None if self._plan is None else self._plan.model
+
+    @property
     def notes(self) -> list[str]:
         """What was decided for the user, and what the steps so far have shown."""
         shown = list(self.unused)

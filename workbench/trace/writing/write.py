@@ -114,7 +114,10 @@ def _write(
     progress: Callable[[int], None] | None,
 ) -> Written:
     if not any(len(trace.events) + len(trace.memory.ts) for trace, _ in parts):
-        raise TraceError(f"{path} was not written: there are no records to write.")
+        raise TraceError(
+            f"{path} was not written: there are no records to write. Give a longer --range or "
+            "more --steps, or another trace."
+        )
     with whole_file(path, overwrite=overwrite) as file:
         file.write(b'{"traceEvents": [\n')
         _write_parts(file, parts, progress)

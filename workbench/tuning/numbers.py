@@ -1,0 +1,254 @@
+"""Run some steps on given batches and write down what they compute."""
+
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+from workbench.errors import SettingError
+from workbench.recording.progress import Progress
+from workbench.settings import Settings
+from workbench.tuning.block import Measuring, set_up
+from workbench.tuning.outcome import outcome_of
+from workbench.tuning.parity import Numbers, Parity, judge
+
+if TYPE_CHECKING:
+    from workbench.workload import Workload
+
+STEPS = 5
+"""Enough for an update to show in a loss, few enough that rounding has not grown to anything."""
+BY_DESIGN = ("clip_norm",)
+"""Settings that change gradients on purpose."""
+_DROPOUTS = ("dropout", "dropout_p", "attn_dropout", "attention_dropout")
+OUTPUT_MOST = 1_000_000
+"""Numbers of an output that are compared."""
+
+
+def parity(
+    work: "Workload",
+    settings: Settings | None,
+    *,
+    before: Settings | None = None,
+    steps: int = STEPS,
+    time_limit_s: float | None = 120,
+    progress: Progress | None = None,
+) -> Parity:
+    """Whether ``settings`` compute the same as ``before``, on the same batches.
+
+    Both start from the same weights, optimizer and random state and get the very same batches, as
+    the loop draws them now; ``before`` is run twice for what it differs from itself. Settings of
+    the loader only bring batches, so they are left out here. Where the random numbers of a step
+    cannot be the same, as in compiled code, dropout is set to 0 on all sides.
+
+    Everything is as it was afterwards. An error of the second setting is the reason why nobody
+    can tell; one of the first is raised.
+
+    Raises:
+        SettingError: ``steps`` is no whole number of at least 1.
+        TimeLimitError: It took too long.
+    """
+    if isinstance(steps, bool) or not isinstance(steps, int) or steps < 1:
+        raise SettingError(f"steps={steps!r} must be a whole number of at least 1.")
+    a, b = computing(before or Settings()), computing(settings or Settings())
+    measuring = Measuring(progress=progress or Progress(shown=False, title=work.title))
+    if b == a:
+        return _only_loader(before or Settings(), settings or Settings())
+    runner = _Runner(work, measuring, time_limit_s)
+    batches = runner.draw(a, steps)
+    quiet = b.compile not in {None, False} and b.compile != a.compile and runner.random(a, batches)
+    first, again = (runner.numbers(a, batches, quiet=quiet) for _ in range(2))
+    try:
+        other = runner.numbers(b, batches, quiet=quiet)
+    except Exception as error:  # noqa: BLE001 - of the setting, and told
+        return Parity(verdict="cannot_tell", reason=f"it did not run: {outcome_of(error)[1]}")
+    asked = [name for name in BY_DESIGN if getattr(a, name) != getattr(b, name)]
+    said = "with dropout 0, because compiled code draws other random numbers: " if quiet else ""
+    return judge(first, again, other, by_design=asked, said=said)
+
+
+def computing(settings: Settings) -> Settings:
+    """The settings without those that only change how batches are brought."""
+    from workbench.workload.loader import LOADER_SETTINGS
+
+    left_out = {*LOADER_SETTINGS, "cpu_affinity"}
+    kept = {f.name: getattr(settings, f.name) for f in fields(settings) if f.name not in left_out}
+    return Settings(**kept)
+
+
+def _only_loader(a: Settings, b: Settings) -> Parity:
+    """What can be said where nothing that computes is switched."""
+    if a.batch_size != b.batch_size or a.drop_last != b.drop_last:
+        return Parity(
+            verdict="cannot_tell",
+            reason="batches of another size make other steps: whether training ends as well only "
+            "a whole training can tell (a learning rate that grows with the batch is usual).",
+        )
+    return Parity(
+        verdict="as_expected",
+        reason="only the loader is switched: each step computes the same on the same batch.",
+    )
+
+
+class _Runner:
+    """Runs one workload on the same batches again and again, always from the same start."""
+
+    def __init__(self, work: "Workload", measuring: Measuring, time_limit_s: float | None) -> None:
+        self._work, self._measuring, self._limit_s = work, measuring, time_limit_s
+
+    def draw(self, settings: Settings, count: int) -> list[Any]:
+        """The first batches of the loop."""
+        with self._set_up(settings) as driven:
+            return [_copy(driven.loop.draw()) for _ in range(count)]
+
+    def random(self, settings: Settings, batches: Sequence[Any]) -> bool:
+        """Whether a step draws random numbers."""
+        import torch
+
+        with self._set_up(settings) as driven:
+            before = torch.get_rng_state(), _device_state(driven.training.device)
+            driven.loop.serve([_copy(batches[0])])
+            after = torch.get_rng_state(), _device_state(driven.training.device)
+        return not all(_equal(a, b) for a, b in zip(before, after, strict=True))
+
+    def numbers(self, settings: Settings, batches: Sequence[Any], *, quiet: bool) -> Numbers:
+        """Losses, gradient norms and the first output of steps on these batches."""
+        with self._set_up(settings) as driven:
+            if quiet:
+                _without_dropout(self._work.model)
+            losses, norms = list[Any](), list[float | None]()
+            driven.loop.losses = losses
+            outputs = list[Any]()
+            with _stepped() as stepped, _watching(driven.training.model, outputs):
+                for batch in batches:
+                    stepped.clear()
+                    driven.loop.serve([_copy(batch)])
+                    norms.append(_norm(stepped) if stepped else self._left_norm())
+            skipped = driven.training.skipped_steps
+            return Numbers(
+                losses=tuple(_number(loss) for loss in losses),
+                gradient_norms=tuple(norms),
+                output=outputs[0] if outputs else None,
+                skipped_steps=skipped or 0,
+                precision=str(driven.training.effective.get("precision", "fp32")),
+            )
+
+    def _set_up(self, settings: Settings) -> Any:
+        return set_up(self._work, settings, self._measuring, self._limit_s)
+
+    def _left_norm(self) -> float | None:
+        """Of a loop without an optimizer: what the step left behind."""
+        from torch import nn
+
+        if self._work.optimizers or not isinstance(self._work.model, nn.Module):
+            return None
+        return _length([p.grad for p in self._work.model.parameters() if p.grad is not None])
+
+
+@contextmanager
+def _stepped() -> Iterator[list[Any]]:
+    """The optimizers that step inside the block, each with the norm of its gradients then."""
+    from torch.optim.optimizer import register_optimizer_step_post_hook
+
+    found: list[Any] = []
+
+    def after(optimizer: Any, args: Any, kwargs: Any) -> None:
+        del args, kwargs
+        grads = [p.grad for group in optimizer.param_groups for p in group["params"]]
+        scale = getattr(optimizer, "grad_scale", None)
+        length = _length([grad for grad in grads if grad is not None])
+        found.append(length if length is None or scale is None else length / float(scale))
+
+    handle = register_optimizer_step_post_hook(after)
+    try:
+        yield found
+    finally:
+        handle.remove()
+
+
+@contextmanager
+def _watching(model: Any, outputs: list[Any]) -> Iterator[None]:
+    """Keep the first output of a module."""
+    from torch import nn
+
+    if not isinstance(model, nn.Module):
+        yield
+        return
+
+    def after(module: Any, args: Any, output: Any) -> None:
+        del module, args
+        if not outputs:
+            outputs.append(_flat(output))
+
+    handle = model.register_forward_hook(after)
+    try:
+        yield
+    finally:
+        handle.remove()
+
+
+def _flat(output: Any) -> Any:
+    """The floating-point numbers of an output as one array; ``None`` without any."""
+    import torch
+
+    from workbench.workload.placement import tensors_of
+
+    parts = [
+        tensor.detach().reshape(-1)[:OUTPUT_MOST].to("cpu", torch.float64)
+        for tensor in tensors_of(output)
+        if tensor.is_floating_point() and not tensor.is_sparse
+    ]
+    return torch.cat(parts)[:OUTPUT_MOST].numpy() if parts else None
+
+
+def _norm(lengths: Sequence[float | None]) -> float | None:
+    known = [length for length in lengths if length is not None]
+    return math.sqrt(sum(length * length for length in known)) if known else None
+
+
+def _length(grads: Sequence[Any]) -> float | None:
+    import torch
+
+    each = [torch.linalg.vector_norm(_dense(grad).float()).double() for grad in grads]
+    return float(torch.stack([one.cpu() for one in each]).norm()) if each else None
+
+
+def _dense(grad: Any) -> Any:
+    return grad.coalesce().values() if grad.is_sparse else grad.detach()
+
+
+def _number(loss: Any) -> float | None:
+    if loss is None or loss.numel() != 1:
+        return None
+    return float(loss)
+
+
+def _copy(batch: Any) -> Any:
+    """The batch with tensors of its own: steps may write to theirs."""
+    from workbench.workload.placement import moved
+
+    return moved(batch, lambda tensor: tensor.clone())
+
+
+def _without_dropout(model: Any) -> None:
+    """Set every dropout of a model to 0; what set the loop up puts it back."""
+    from torch import nn
+    from torch.nn.modules.dropout import _DropoutNd
+
+    if not isinstance(model, nn.Module):
+        return
+    for module in model.modules():
+        names = ("p",) if isinstance(module, _DropoutNd) else _DROPOUTS
+        for name in names:
+            if isinstance(module.__dict__.get(name), float):
+                setattr(module, name, 0.0)
+
+
+def _device_state(device: Any) -> Any:
+    import torch
+
+    return torch.cuda.get_rng_state(device) if device.type == "cuda" else None
+
+
+def _equal(a: Any, b: Any) -> bool:
+    return bool(a is b or (a is not None and b is not None and a.equal(b)))
