@@ -7,6 +7,7 @@ from workbench import chips
 from workbench.machine.cpu_flags import cpu_flags, flags_tell
 from workbench.machine.probing import Found, known_trial, trial_of
 from workbench.machine.trial import one_dnn, torch_tells
+from workbench.units import count_text
 
 LOW_PRECISION = ("bf16", "fp16")
 DTYPES = ("fp32", "tf32", "bf16", "fp16", "fp8")
@@ -38,6 +39,19 @@ class DtypeProbe:
         known = [r for r in (self.matmul_ratio, self.convolution_ratio) if r is not None]
         return max(known, default=None)
 
+    @property
+    def cost(self) -> str | None:
+        """The same in words; ``None`` where nothing was measured."""
+        said: list[str] = []
+        for what, ratio in (
+            ("a matrix product", self.matmul_ratio),
+            ("a convolution", self.convolution_ratio),
+        ):
+            if ratio is not None:
+                takes = "takes " if not said else ""
+                said.append(f"{what} {takes}{factor_text(ratio)} ×")
+        return f"{' and '.join(said)} as long as in fp32 (measured)" if said else None
+
     def to_json(self) -> dict[str, Any]:
         """Plain values for ``run.json``."""
         return {
@@ -48,6 +62,12 @@ class DtypeProbe:
             "convolution_ratio": self.convolution_ratio,
             "reason": self.reason,
         }
+
+
+def factor_text(ratio: float) -> str:
+    """Two significant digits, which is what tiny products tell."""
+    rounded = float(f"{ratio:.2g}")
+    return count_text(rounded) if rounded >= 10 else f"{rounded:g}"
 
 
 def probe(device: str = "cpu", time_limit_s: float = TIME_LIMIT_S) -> tuple[DtypeProbe, ...]:

@@ -6,9 +6,8 @@ from workbench import chips
 from workbench.machine.accelerators import DeviceInfo
 from workbench.machine.attention import AttentionBackEnd, attention_back_ends
 from workbench.machine.check import Check
-from workbench.machine.dtypes import DtypeProbe, probe
+from workbench.machine.dtypes import DtypeProbe, factor_text, probe
 from workbench.machine.toolchain import compile_lacks, cpp_compiler
-from workbench.units import count_text
 
 SLOW = 1.5
 """Own choice: from this ratio to fp32 on, a type that should be faster is worth a line."""
@@ -57,12 +56,6 @@ def times_text(each: DtypeProbe) -> str:
     ratios = sorted(r for r in (each.matmul_ratio, each.convolution_ratio) if r is not None)
     texts = dict.fromkeys(factor_text(ratio) for ratio in ratios)
     return f"{' to '.join(texts)} × the time of fp32"
-
-
-def factor_text(ratio: float) -> str:
-    """Two significant digits, which is what tiny products tell."""
-    rounded = float(f"{ratio:.2g}")
-    return count_text(rounded) if rounded >= 10 else f"{rounded:g}"
 
 
 def attention_row(device: str, found: Sequence[AttentionBackEnd]) -> Check:

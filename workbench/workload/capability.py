@@ -1,122 +1,119 @@
-"""Whether a setting can reach where it would have to act; if not, the error says why."""
+"""What can be switched on a workload here: possible, refused with the reason, or harmful.
+
+This is the table that a panel shows and a tuner searches. It uses the very checks that refuse a
+setting when it is applied, and the machine's measured probes, and changes nothing.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from typing import Any, Literal
 
 import torch
 
-from workbench.errors import SettingError
 from workbench.settings import Settings
-from workbench.workload.precision import check_cache
-from workbench.workload.source import Source
-from workbench.workload.training import needs_closure
+from workbench.workload.probed import DTYPE_OF, probed
+from workbench.workload.trying import Trial
+from workbench.workload.values import candidates, companions
 from workbench.workload.workload import Workload
 
+State = Literal["possible", "refused", "harmful"]
 
-def check_reach(work: Workload, settings: Settings) -> None:
-    """Refuse settings that would have to act inside a step that does not let them in.
+SLOWER = 1.10
+"""Own choice, as in WB302: what tiny products differ by on a busy machine is not called slower."""
 
-    Raises:
-        SettingError: Naming the setting, the reason and the remedy.
+
+@dataclass(frozen=True, kw_only=True)
+class Offer:
+    """Values of one setting that share a verdict on this workload and machine."""
+
+    field: str
+    """Name of the field of :class:`~workbench.settings.Settings`."""
+    values: tuple[Any, ...]
+    state: State
+    reason: str | None
+    """Why it is refused or harmful, or what must be known of it."""
+    factor: float | None = None
+    """Measured time against fp32, of the slower of a product and a convolution; precisions only."""
+
+
+def offers(work: Workload, settings: Settings | None = None) -> tuple[Offer, ...]:
+    """What every switch could do on this workload, this device and this machine.
+
+    Types are measured in a process of their own the first time, which takes seconds, and are known
+    from then on. A function that gives the data is not called: what its loader takes shows when a
+    setting is applied.
+
+    Args:
+        work: The workload, which stays untouched.
+        settings: Judge only the values that these settings give; ``None`` judges the usual values
+            of every field.
+
+    Returns:
+        At least one offer a field, in the order of ``Settings``; values with the same verdict
+        stand together.
     """
-    inside = _inside(settings)
-    if work.step is not None and not work.takes_control and inside:
-        raise SettingError(
-            f"{inside} cannot act inside a step of your own: it computes the loss, calls backward "
-            "and steps the optimizer itself. Give the step a control argument, "
-            "step(model, batch, control), and use what it offers."
-        )
-    own = work.step is not None
-    check_cache(settings.precision, settings.autocast_cache, inside=not own or work.takes_control)
-    if not own and not work.trains:
-        _check_inference(settings)
-    if not own and not work.optimizers and settings.clip_norm is not None:
-        raise SettingError(
-            f"clip_norm={settings.clip_norm:g} cannot act: without an optimizer no step follows "
-            "for which gradients could be limited."
-        )
-    if not own:
-        _check_closures(work, settings)
+    trial = Trial(work, torch.device(settings.device) if settings and settings.device else None)
+    if settings is None:
+        asked = candidates(work, trial)
+    else:
+        asked = {name: (value,) for name, value in settings.changes().items()}
+    found: list[Offer] = []
+    for field in (each.name for each in fields(Settings)):
+        values = asked.get(field)
+        if values is not None:
+            found += _joined(_judged(trial, field, value) for value in values)
+            if not values:
+                found.append(_nothing(trial, field))
+    return tuple(found)
 
 
-def _check_inference(settings: Settings) -> None:
-    asked = {
-        "accumulation": (settings.accumulation or 1) > 1,
-        "checkpointing": settings.checkpointing is not None,
-        "set_to_none": settings.set_to_none is not None,
-        "loss_scale": settings.loss_scale is not None,
-    }
-    why = {
-        "accumulation": "no gradient to accumulate. Use a smaller batch_size to save memory",
-        "checkpointing": "no backward pass, and no activation is kept for one",
-        "set_to_none": "no gradient to drop or to clear",
-        "loss_scale": "no gradient to scale",
-    }
-    for name, wanted in asked.items():
-        if wanted:
-            raise SettingError(
-                f"{name}={getattr(settings, name)} cannot act: without loss and optimizer there is "
-                f"{why[name]}."
+def _judged(trial: Trial, field: str, value: Any) -> Offer:
+    changes = companions(field, value, trial) | {field: value}
+    why = trial.refusal(Settings(**changes), field)
+    factor = None
+    if field == "precision" and value in DTYPE_OF:
+        found = probed(DTYPE_OF[value], trial.device)
+        factor = found.factor
+        if why is None and factor is not None and factor > SLOWER:
+            return Offer(
+                field=field, values=(value,), state="harmful", reason=found.cost, factor=factor
             )
+    if why is not None:
+        return Offer(field=field, values=(value,), state="refused", reason=why, factor=factor)
+    harm, said = trial.remark(field, value)
+    return Offer(
+        field=field,
+        values=(value,),
+        state="harmful" if harm else "possible",
+        reason=said,
+        factor=factor,
+    )
 
 
-def _check_closures(work: Workload, settings: Settings) -> None:
-    """Refuse what would change losses or gradients between the calls of a line search."""
-    asked = {
-        "precision='fp16'": (settings.precision == "fp16", "gradient scaling. Use 'bf16'"),
-        f"clip_norm={settings.clip_norm}": (
-            settings.clip_norm is not None,
-            "clipping: its search compares losses along gradients. Leave clip_norm out",
-        ),
-    }
-    for optimizer in work.optimizers:
-        for name, (wanted, what) in asked.items():
-            if wanted and needs_closure(optimizer):
-                raise SettingError(
-                    f"{name} cannot act: {type(optimizer).__name__} evaluates the model itself "
-                    f"within its step, which does not go with {what}."
-                )
+def _nothing(trial: Trial, field: str) -> Offer:
+    """For a field of which this workload has no value to offer."""
+    return Offer(field=field, values=(), state="refused", reason=trial.why_empty(field))
 
 
-def check_copies(settings: Settings, device: torch.device) -> None:
-    """Refuse settings about copies to a device where nothing is copied.
-
-    Raises:
-        SettingError: For pinned memory or non-blocking copies when the model runs on the CPU.
-    """
-    if device.type != "cpu":
-        return
-    for name in ("pin_memory", "non_blocking"):
-        if getattr(settings, name):
-            where = "this machine has none" if not _accelerator() else "the model is on the CPU"
-            raise SettingError(
-                f"{name}=True cannot act: it speeds up copies to an accelerator, and {where}."
-            )
-
-
-def check_pinning(settings: Settings, source: Source) -> None:
-    """Refuse non-blocking copies from memory that is not pinned.
-
-    Raises:
-        SettingError: When the loader is known not to pin.
-    """
-    if settings.non_blocking and source.loader is not None and not source.loader.pin_memory:
-        raise SettingError(
-            "non_blocking=True cannot act: copies from pageable memory block in any case. "
-            "Set pin_memory=True with it."
+def _joined(each: Iterable[Offer]) -> list[Offer]:
+    """Neighbours with the same verdict as one offer."""
+    found: list[Offer] = []
+    for offer in each:
+        last = found[-1] if found else None
+        same = last is not None and (last.state, last.reason, last.factor) == (
+            offer.state,
+            offer.reason,
+            offer.factor,
         )
-
-
-def _inside(settings: Settings) -> str | None:
-    if settings.precision == "fp16":
-        return "precision='fp16' (its gradient scaling)"
-    if (settings.accumulation or 1) > 1:
-        return f"accumulation={settings.accumulation}"
-    if settings.non_blocking:
-        return "non_blocking=True"
-    if settings.clip_norm is not None:
-        return f"clip_norm={settings.clip_norm:g}"
-    if settings.set_to_none is not None:
-        return f"set_to_none={settings.set_to_none}"
-    return None
-
-
-def _accelerator() -> bool:
-    return bool(torch.accelerator.is_available())
+        if last is not None and same:
+            values = (*last.values, *offer.values)
+            found[-1] = Offer(
+                field=offer.field,
+                values=values,
+                state=offer.state,
+                reason=offer.reason,
+                factor=offer.factor,
+            )
+        else:
+            found.append(offer)
+    return found

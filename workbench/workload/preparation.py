@@ -9,7 +9,7 @@ from torch import nn
 from workbench.settings import Settings
 from workbench.units import bytes_text
 from workbench.workload.applying import apply, run_device
-from workbench.workload.capability import check_copies, check_pinning, check_reach
+from workbench.workload.checks import check_copies, check_pinning, check_reach
 from workbench.workload.effective import effective_values
 from workbench.workload.interrupts import Deferred
 from workbench.workload.placement import settle_optimizers, start_device

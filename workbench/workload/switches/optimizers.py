@@ -28,7 +28,7 @@ def set_loop(optimizers: Sequence[Optimizer], loop: OptimizerLoop, undo: ExitSta
             "optimizer=... beside a step of your own, too."
         )
     for optimizer in optimizers:
-        why = _why_not(optimizer, loop)
+        why = why_not(optimizer, loop)
         if why is not None:
             raise SettingError(f"optimizer={loop!r} cannot act on {_name(optimizer)}: {why}.")
     for optimizer in optimizers:
@@ -43,7 +43,8 @@ def has_loops(optimizer: Optimizer) -> bool:
     )
 
 
-def _why_not(optimizer: Optimizer, loop: OptimizerLoop) -> str | None:
+def why_not(optimizer: Optimizer, loop: OptimizerLoop) -> str | None:
+    """Why an optimizer has no such loop; ``None`` if it has."""
     if not has_loops(optimizer):
         return "its step is its own, and has no foreach, fused or single form"
     if loop == "single":
