@@ -197,7 +197,7 @@ class Runs:
         """Delete one Run's folder, also one whose trace is gone."""
         from workbench.store.folder import delete_run
 
-        if not isinstance(name, str) or Path(name).name != name:
+        if not isinstance(name, str) or name in ("", "..") or Path(name).name != name:
             raise RunError(f"{name!r} is not the name of a Run: wb.runs() lists those there are.")
         delete_run(self._place / name)
 

@@ -52,8 +52,10 @@ def list_runs(parent: str | Path) -> list[RunEntry]:
         if folder.name.startswith(".") or not (folder / RECORD_NAME).is_file():
             continue
         try:
-            entries.append(_entry(folder, read_record(folder)))
-        except RunError:
+            record = read_record(folder)
+            if all((folder / trace).is_file() for trace in record.traces):
+                entries.append(_entry(folder, record))
+        except (RunError, OSError):
             continue  # opening it says what is wrong; the others must still be listed
     return sorted(entries, key=lambda entry: _instant(entry.created))
 

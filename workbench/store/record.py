@@ -1,13 +1,17 @@
 """``run.json``: what a Run remembers beside its trace."""
 
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
 from workbench.errors import RunError
+from workbench.store.shapes import check_shapes
 
 SCHEMA = "workbench.run/1"
 RECORD_NAME = "run.json"
+
+Nanoseconds = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
+Count = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
 
 
 class Timings(msgspec.Struct, frozen=True, kw_only=True):
@@ -16,18 +20,18 @@ class Timings(msgspec.Struct, frozen=True, kw_only=True):
     ``step_ns`` is the record: whole steps, completion to completion, without the profiler.
     """
 
-    step_ns: list[int]
-    input_ns: list[int]
+    step_ns: list[Nanoseconds]
+    input_ns: list[Nanoseconds]
     """Waiting for the next batch inside each of those steps, the loader's start included; empty
     when the waits could not be seen (a capture whose loop does not use ``watch``)."""
-    warmup: int
+    warmup: Count
     """How many of the first steps belong to warm-up; they are part of the first block."""
-    blocks: list[int]
+    blocks: list[Count]
     """``step_ns`` was measured in this many consecutive blocks of these lengths (before and
     after the profiled window): their spread is the A/A noise floor."""
-    profiled_step_ns: list[int]
+    profiled_step_ns: list[Nanoseconds]
     """The same under the profiler: for the overhead ratio, never shown as step times."""
-    replay_ns: list[int] | None = None
+    replay_ns: list[Nanoseconds] | None = None
     """Whole steps on batches that waited in memory, with the loader at rest: the step if the
     loader were free. ``None``: not measured."""
 
@@ -50,9 +54,9 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
     seeds: dict[str, Any]
     timings: Timings | None
     """``None`` for a capture around the user's loop that measured nothing without the profiler."""
-    overhead_ratio: float | None
+    overhead_ratio: Annotated[float, msgspec.Meta(gt=0)] | None
     """Median profiled step ÷ median step of record."""
-    samples_per_step: float | None
+    samples_per_step: Annotated[float, msgspec.Meta(ge=0)] | None
     garbage_collection: dict[str, Any] | None = None
     """Collections and nanoseconds per generation during the steps of record."""
     compilation: dict[str, Any] | None = None
@@ -86,7 +90,16 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 def encode(record: RunRecord) -> bytes:
     """The text of ``run.json``, indented so that people can read it."""
-    return msgspec.json.format(msgspec.json.encode(record, enc_hook=str), indent=2)
+    return msgspec.json.format(msgspec.json.encode(record, enc_hook=_plain), indent=2)
+
+
+def _plain(value: Any) -> Any:
+    """A number of numpy or torch as the number that it is; of anything else the text."""
+    try:
+        number = value.item()
+    except Exception:  # noqa: BLE001 - of an object of the user's own
+        return str(value)
+    return number if isinstance(number, bool | int | float) else str(value)
 
 
 def decode(data: bytes, *, where: str) -> RunRecord:
@@ -98,13 +111,31 @@ def decode(data: bytes, *, where: str) -> RunRecord:
     try:
         schema = msgspec.json.decode(data, type=_AnySchema).schema
         if schema == SCHEMA:
-            return msgspec.json.decode(data, type=RunRecord)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            return _checked(msgspec.json.decode(data, type=RunRecord))
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:
         raise RunError(f"{where} is damaged ({error}): record again.") from error
     raise RunError(
         f"{where} has schema {schema!r}, this version reads {SCHEMA!r}: "
         "open it with the version that wrote it, or record again."
     )
+
+
+def _checked(record: RunRecord) -> RunRecord:
+    """Refuse what no Run of ours says: it was edited by hand, or by somebody else."""
+    timings = record.timings
+    if timings is not None:
+        steps = len(timings.step_ns)
+        if sum(timings.blocks) != steps:
+            raise ValueError(f"blocks hold {sum(timings.blocks)} steps, and step_ns has {steps}")
+        if timings.warmup > steps:
+            raise ValueError(f"warmup is {timings.warmup}, and step_ns has {steps}")
+        if timings.input_ns and len(timings.input_ns) != steps:
+            raise ValueError(f"input_ns has {len(timings.input_ns)} steps, and step_ns {steps}")
+    for name in record.traces:
+        if name in ("", ".", "..") or any(sign in name for sign in "/\\\0"):
+            raise ValueError(f"the trace {name!r} is not the name of a file in its folder")
+    check_shapes(record)
+    return record
 
 
 class _AnySchema(msgspec.Struct):
