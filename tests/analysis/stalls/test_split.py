@@ -118,6 +118,14 @@ def test_unpickling_asks_the_worker_for_its_tensors_and_waits_for_the_same_lock(
     assert told(idle) == {"decode": 20, "transfer": 31, "other": 1}
 
 
+def test_threads_that_get_no_processor_are_no_hand_over() -> None:
+    """Sent from 20 to 40, 15 of it ready without a processor; on its way until 50, 6 of it."""
+    row = batch(0, worker=0, wait=(0, 51), fetch=(0, 20), received=50, **sent(20, 40, cpu=2))
+    row |= {"send_run_delay_ns": 15_000, "receive_run_delay_ns": 6_000}
+    found = told(split(records(row), spans((0, 51))))
+    assert found == {"decode": 20, "oversubscription": 21, "transfer": 9, "other": 1}
+
+
 def test_decoding_of_another_worker_holds_no_lock_of_this_one() -> None:
     found = records(
         batch(0, worker=0, wait=(0, 53), fetch=(0, 20), received=52, **sent(21, 50, cpu=2)),

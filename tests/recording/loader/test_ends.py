@@ -61,9 +61,11 @@ def test_a_loop_that_is_left_keeps_what_was_recorded() -> None:
 
 
 def test_a_torn_record_at_the_end_is_left_out() -> None:
-    whole = pack(Kind.SEND, 0, 7, 100, 5, 4, 3, 2)
+    whole = pack(Kind.SEND, 0, 7, 100, 5, 4, 3, 2, 1)
     found = read(whole + whole[: SIZE // 2])
-    assert found[Kind.SEND] == [dict(zip(FIELDS[Kind.SEND], (0, 7, 100, 5, 4, 3, 2), strict=True))]
+    assert found[Kind.SEND] == [
+        dict(zip(FIELDS[Kind.SEND], (0, 7, 100, 5, 4, 3, 2, 1), strict=True))
+    ]
 
 
 def test_what_was_not_measured_is_none() -> None:

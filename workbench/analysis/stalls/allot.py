@@ -10,7 +10,7 @@ from workbench.analysis.stalls.chain import Chain, Link
 from workbench.analysis.stalls.fetch import FetchShares
 from workbench.analysis.stalls.handing import handing_over
 from workbench.analysis.stalls.parts import PART, PARTS, Times, rounded
-from workbench.analysis.stalls.serving import busy_spans, inside_of, pin_spans, worker_key
+from workbench.analysis.stalls.serving import busy_spans, inside_of, worker_key
 
 _WHOLE = {
     Link.NOWHERE: "other",
@@ -27,7 +27,6 @@ def allotted(
 ) -> Times:
     """A row a piece, a column a part; rows sum to the lengths of the pieces."""
     amounts = np.zeros((len(pieces.start), len(PARTS)), np.int64)
-    busy = busy_spans(batches)
     length = pieces.end - pieces.start
     for link, part in _WHOLE.items():
         mine = pieces.link == link
@@ -43,16 +42,12 @@ def allotted(
     copied = np.flatnonzero(pieces.link == Link.AFTER)
     which = np.where(contains(copying, pieces.start[copied]), PART["copy"], PART["other"])
     amounts[copied, which] = length[copied]
-    for link, part, beside, spans in (
-        (Link.QUEUED, "other", "starvation", busy),
-        (Link.TRANSFER, "transfer", "pin", pin_spans(batches)),
-    ):
-        mine = np.flatnonzero(pieces.link == link)
-        key = (got.stream << 32 if link is Link.TRANSFER else worker_key(got))[pieces.batch[mine]]
-        inside = inside_of(pieces.start[mine], pieces.end[mine], key, spans)
-        amounts[mine, PART[beside]] = inside
-        amounts[mine, PART[part]] = length[mine] - inside
-    mine = np.flatnonzero(np.isin(pieces.link, (Link.SENDING, Link.UNPACKING)))
+    mine = np.flatnonzero(pieces.link == Link.QUEUED)
+    key = worker_key(got)[pieces.batch[mine]]
+    inside = inside_of(pieces.start[mine], pieces.end[mine], key, busy_spans(batches))
+    amounts[mine, PART["starvation"]] = inside
+    amounts[mine, PART["other"]] = length[mine] - inside
+    mine = np.flatnonzero(np.isin(pieces.link, (Link.SENDING, Link.TRANSFER, Link.UNPACKING)))
     if len(mine):
         own = Chain(pieces.start[mine], pieces.end[mine], pieces.batch[mine], pieces.link[mine])
         amounts[mine] = handing_over(own, got, batches, shares)

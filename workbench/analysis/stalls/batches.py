@@ -36,10 +36,14 @@ class Batches:
     """When its worker's queue thread had written it to the pipe."""
     pickling_cpu: Times
     """CPU time of that thread while it pickled the batch."""
+    sending_delay: Times
+    """How long it was ready with no processor free, from when it was given the batch."""
     unpacked_from: Times
     """From when on the training process unpickled it."""
     unpickling_cpu: Times
     """CPU time of its thread meanwhile."""
+    receiving_delay: Times
+    """How long that thread was ready with no processor free, while it waited and unpickled."""
     received: Times
     """When the batch had arrived in the training process; of one made there, ``fetch_end``."""
     pinned: Times
@@ -89,6 +93,8 @@ def batches_of(frame: pd.DataFrame) -> Batches:
         collate_start=np.where(collate == MISSING, fetch_end, collate),
         sent=_sum(pickled, _column(frame, "send_ns")),
         pickling_cpu=_column(frame, "serialize_cpu_ns"),
+        sending_delay=_column(frame, "send_run_delay_ns"),
+        receiving_delay=_column(frame, "receive_run_delay_ns"),
         unpacked_from=_difference(arrived, _column(frame, "unpickle_ns")),
         unpickling_cpu=_column(frame, "unpickle_cpu_ns"),
         received=received,

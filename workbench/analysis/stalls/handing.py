@@ -1,9 +1,9 @@
-"""What keeps a batch that is made from being handed over: the lock that the next one holds.
+"""What a batch that is made waits for until the training process has it.
 
-A thread of the worker pickles a batch beside the fetch of the next one, and another thread gives
-the training process what it asks for while it unpickles. Where that fetch computes in Python it
-holds the interpreter's lock, and they wait for it, up to the switch interval (5 ms) at every turn.
-No faster hand-over ends such a wait; cheaper samples do.
+A thread of its worker pickles it beside the fetch of the next one, and another gives the training
+process what it asks for while it unpickles. Where that fetch computes in Python it holds the
+interpreter's lock, and they wait for it, up to the switch interval (5 ms) at every turn. No faster
+hand-over ends such a wait; cheaper samples do. Nor does it where threads get no processor.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from workbench.analysis.stalls.batches import MISSING, Batches
 from workbench.analysis.stalls.chain import Chain, Link
 from workbench.analysis.stalls.fetch import FetchShares
 from workbench.analysis.stalls.parts import PART, PARTS, Times, rounded
-from workbench.analysis.stalls.serving import busy_spans, inside_of, worker_key
+from workbench.analysis.stalls.serving import busy_spans, inside_of, pin_spans, worker_key
 
 _HELD = ("decode", "oversubscription", "collate")
 """Parts of a fetch in which it can hold the lock; blocked threads have given it up."""
@@ -30,16 +30,34 @@ def handing_over(pieces: Chain, got: Batches, batches: Batches, shares: FetchSha
     """
     length = pieces.end - pieces.start
     amounts = np.zeros((len(length), len(PARTS)), np.int64)
+    delayed = (length * _delayed(pieces, got)).astype(np.int64)
+    pinning = np.where(
+        pieces.link == Link.TRANSFER,
+        inside_of(pieces.start, pieces.end, got.stream[pieces.batch] << 32, pin_spans(batches)),
+        0,
+    )
+    pinning = np.minimum(pinning, length - delayed)
+    held, weights = _held(pieces, got, batches, shares, length - delayed)
+    columns = np.array([PART[name] for name in _HELD])
+    amounts[:, columns] = rounded(held, weights)
+    amounts[:, PART["oversubscription"]] += delayed
+    amounts[:, PART["pin"]] = pinning
+    amounts[:, PART["transfer"]] = length - delayed - pinning - held
+    return amounts
+
+
+def _held(
+    pieces: Chain, got: Batches, batches: Batches, shares: FetchShares, most: Times
+) -> tuple[Times, NDArray[np.float64]]:
+    """How long the next fetch held the lock, and by which of ``_HELD``."""
     key = worker_key(got)[pieces.batch]
     beside = inside_of(pieces.start, pieces.end, key, busy_spans(batches))
     holding = _holding(batches, shares)[_fetched_at(key, pieces.end, batches)]
     whole = holding.sum(axis=1)
-    held = np.minimum(beside * whole, length * (1.0 - _own(pieces, got))).astype(np.int64)
-    weights = holding / np.maximum(whole, _NEXT_TO_NOTHING)[:, None]
-    columns = np.array([PART[name] for name in _HELD])
-    amounts[:, columns] = rounded(held, weights)
-    amounts[:, PART["transfer"]] = length - held
-    return amounts
+    own = _own(pieces, got) * (pieces.end - pieces.start)
+    held = np.clip(np.minimum(beside * whole, most - own), 0, None).astype(np.int64)
+    held[pieces.link == Link.TRANSFER] = 0
+    return held, holding / np.maximum(whole, _NEXT_TO_NOTHING)[:, None]
 
 
 def unpacking_ns(batches: Batches, shares: FetchShares) -> float | None:
@@ -83,10 +101,25 @@ def _holding(batches: Batches, shares: FetchShares) -> NDArray[np.float64]:
 
 def _own(pieces: Chain, got: Batches) -> NDArray[np.float64]:
     """Of the stage that a piece lies in, the share in which it was really being handed over."""
-    sending = pieces.link == Link.SENDING
-    start = np.where(sending, got.fetch_end[pieces.batch], got.unpacked_from[pieces.batch])
-    end = np.where(sending, got.sent[pieces.batch], got.received[pieces.batch])
-    cpu = np.where(sending, got.pickling_cpu[pieces.batch], got.unpickling_cpu[pieces.batch])
-    known = (start != MISSING) & (end > start) & (cpu != MISSING)
+    sending, batch = pieces.link == Link.SENDING, pieces.batch
+    start = np.where(sending, got.fetch_end[batch], got.unpacked_from[batch])
+    end = np.where(sending, got.sent[batch], got.received[batch])
+    cpu = np.where(sending, got.pickling_cpu[batch], got.unpickling_cpu[batch])
+    return _share(cpu, start, end)
+
+
+def _delayed(pieces: Chain, got: Batches) -> NDArray[np.float64]:
+    """Of its worker's side, or of the training process's, the share without a processor."""
+    sending, batch = pieces.link == Link.SENDING, pieces.batch
+    sent = np.where(got.sent == MISSING, got.fetch_end, got.sent)[batch]
+    start = np.where(sending, got.fetch_end[batch], np.minimum(sent, got.received[batch]))
+    end = np.where(sending, sent, got.received[batch])
+    delay = np.where(sending, got.sending_delay[batch], got.receiving_delay[batch])
+    return _share(delay, start, end)
+
+
+def _share(part: Times, start: Times, end: Times) -> NDArray[np.float64]:
+    """The part of each stretch, 0 where it is not known."""
+    known = (start != MISSING) & (end > start) & (part != MISSING)
     taken = np.where(known, end - np.where(known, start, 0), 1).astype(np.float64)
-    return np.where(known, np.clip(np.where(known, cpu, 0) / taken, 0.0, 1.0), 0.0)
+    return np.where(known, np.clip(np.where(known, part, 0) / taken, 0.0, 1.0), 0.0)

@@ -1,6 +1,7 @@
 """What the kernel counts for one thread, read in a few microseconds."""
 
 import os
+import threading
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -60,6 +61,53 @@ class Counters:
             if file >= 0:
                 os.close(file)
         self._delay = self._io = -1
+
+
+class Delay:
+    """Reads how long the thread that made it was ready with no processor free."""
+
+    def __init__(self) -> None:
+        self._file = _open("/proc/thread-self/schedstat")
+
+    def read(self) -> int:
+        """Since the thread began; missing where this kernel does not count."""
+        if self._file < 0:
+            return MISSING
+        try:
+            return run_delay_ns(os.pread(self._file, 128, 0).split())
+        except (OSError, ValueError):  # closed just now by the thread that ends the probes
+            return MISSING
+
+    def close(self) -> None:
+        """Close the file; any thread may."""
+        file, self._file = self._file, -1
+        if file >= 0:
+            os.close(file)
+
+    def __del__(self) -> None:
+        self.close()
+
+
+class ThreadDelay(threading.local):
+    """A :class:`Delay` for each thread that asks, which ends with its thread."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._delay = Delay()
+        self._before = MISSING
+
+    def begin(self) -> None:
+        """Count from now on."""
+        self._before = self._delay.read()
+
+    def since(self) -> int | None:
+        """What was added since then; ``None`` where it is not counted."""
+        now = self._delay.read()
+        return None if MISSING in (self._before, now) else now - self._before
+
+    def close(self) -> None:
+        """Close the file of the calling thread."""
+        self._delay.close()
 
 
 def run_delay_ns(schedstat: Sequence[bytes | str]) -> int:

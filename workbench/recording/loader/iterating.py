@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from workbench.recording.loader.attributes import Attributes
+from workbench.recording.loader.counters import ThreadDelay
 from workbench.recording.loader.fetch import FetchProbe
 
 _KEPT = 4096
@@ -30,6 +31,8 @@ class Delivery:
     receive_ns: int | None = None
     unpickle_ns: int | None = None
     unpickle_cpu_ns: int | None = None
+    receive_run_delay_ns: int | None = None
+    """Of the thread that received it, from when it began to wait for bytes."""
     received_ns: int | None = None
     received_bytes: int | None = None
     pin_start_ns: int | None = None
@@ -44,6 +47,8 @@ class IteratorProbe:
 
     stream: int
     attributes: Attributes
+    delay: ThreadDelay = field(default_factory=ThreadDelay)
+    """Of threads that receive batches; shared by all iterators of a run."""
     epoch: int = 0
     resetting: bool = False
     """While a new epoch begins, batches of the last one may still arrive."""
@@ -89,6 +94,7 @@ class IteratorProbe:
         poll, receive = queue._poll, queue._recv_bytes
 
         def timed_poll(*args: Any, **kwargs: Any) -> Any:
+            self.delay.begin()
             ready = poll(*args, **kwargs)
             self._poll_ready[threading.get_ident()] = time.monotonic_ns()
             return ready
@@ -177,6 +183,7 @@ class IteratorProbe:
         if read is not None:
             found.unpickle_ns, found.unpickle_cpu_ns = now - read, time.thread_time_ns() - cpu
             found.receive_ns = None if ready is None else read - ready
+        found.receive_run_delay_ns = self.delay.since()
 
     def _deliver(self, batch: int, began: int) -> Delivery:
         found = self._of(batch)

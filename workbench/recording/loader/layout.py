@@ -68,6 +68,7 @@ FIELDS: dict[Kind, tuple[str, ...]] = {
         "serialize_cpu_ns",
         "send_ns",
         "sent_bytes",
+        "send_run_delay_ns",
     ),
 }
 """Names of the numbers of each kind, in their order. Times ending in ``start_ns``, ``created_ns``,

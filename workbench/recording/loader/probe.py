@@ -12,7 +12,7 @@ from typing import Any
 
 from workbench.recording.loader.attributes import Attributes
 from workbench.recording.loader.context import ProbedContext
-from workbench.recording.loader.counters import Counters
+from workbench.recording.loader.counters import Counters, ThreadDelay
 from workbench.recording.loader.fetch import FetchProbe
 from workbench.recording.loader.iterating import Delivery, IteratorProbe, kind_of
 from workbench.recording.loader.reads import call_cost_ns
@@ -90,6 +90,7 @@ class LoaderProbe:
         self._counters: Counters | None = None
         """Of the loop's thread, once it loads by itself: they hold files open."""
         self._process = os.getpid()
+        self._delay = ThreadDelay()
         self._blind: int | None = None
         self._ending = False
         self._call_ns = 1
@@ -195,6 +196,7 @@ class LoaderProbe:
         for fetch in self._fetches:
             fetch.close()
         self._fetches.clear()
+        self._delay.close()
         if self._counters is not None:
             self._counters.close()
 
@@ -244,7 +246,8 @@ class LoaderProbe:
             return "waits" if context is None else "worker processes"
 
     def _stream(self) -> IteratorProbe:
-        return IteratorProbe(stream=len(self.streams), attributes=self._attributes)
+        number, attributes = len(self.streams), self._attributes
+        return IteratorProbe(stream=number, attributes=attributes, delay=self._delay)
 
     def _look_into(
         self,

@@ -10,7 +10,8 @@ from multiprocessing import queues
 from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
-from workbench.recording.loader.layout import Kind, pack
+from workbench.recording.loader.counters import Delay
+from workbench.recording.loader.layout import MISSING, Kind, pack
 
 
 class SendProbe:
@@ -20,6 +21,9 @@ class SendProbe:
         self._write = write
         self._expected: dict[int, tuple[int, int]] = {}
         self._pickled: tuple[int, ...] | None = None
+        self._delay: Delay | None = None
+        """Of the queue's thread, which sleeps between batches."""
+        self._delayed = 0
         self._queue: Any = None
         self._real_send: Any = None
 
@@ -34,6 +38,8 @@ class SendProbe:
         queues._ForkingPickler = ForkingPickler  # type: ignore[attr-defined]
         self._queue._send_bytes = self._real_send
         self._expected.clear()
+        if self._delay is not None:
+            self._delay.close()
 
     def expect(self, task: object, epoch: int, batch: int) -> None:
         """This object will be pickled next or soon."""
@@ -43,6 +49,8 @@ class SendProbe:
         known = self._expected.pop(id(task), None)
         if known is None:
             return ForkingPickler.dumps(task, protocol)
+        if self._delay is None:
+            self._delay = Delay()
         cpu, began = time.thread_time_ns(), time.monotonic_ns()
         try:
             data = ForkingPickler.dumps(task, protocol)
@@ -62,7 +70,16 @@ class SendProbe:
         finally:
             # From pickling on: the lock that workers share is waited for before the pipe is.
             done = pickled[2] + pickled[3]
-            self._write(pack(Kind.SEND, *pickled, time.monotonic_ns() - done, len(data)))
+            ended = time.monotonic_ns()
+            self._write(pack(Kind.SEND, *pickled, ended - done, len(data), self._delay_since()))
+
+    def _delay_since(self) -> int:
+        """Time without a processor since the last batch: from when this one was put, all of it."""
+        now = MISSING if self._delay is None else self._delay.read()
+        if now == MISSING:
+            return MISSING
+        before, self._delayed = self._delayed, now
+        return now - before
 
 
 def _instead(task: Any, error: Exception) -> Any:
