@@ -27,6 +27,7 @@ from workbench.findings.input_wait import (
     samples_per_step,
 )
 from workbench.findings.loader_advice import UNSEEN, advice, needed_rate
+from workbench.findings.stalled import CAUSES, stalled
 from workbench.findings.usual_steps import Few, usual
 from workbench.units import count_text, share_text, significant, time_text
 
@@ -128,12 +129,15 @@ def _finding(facts: Facts, wait: Wait, few: Few | None = None) -> Finding:
         told = f"The loader must become {significant(rate)} times as fast. {told}"
     told += _more_than_the_wait(facts, wait, saving)
     apart = "" if few is None else _apart(few)
+    found = stalled(facts)
+    cause = None if found is None else found.leading
+    mostly = "" if cause is None else f", mostly {CAUSES[cause]}"
     return Finding(
         code=CODE,
         title=f"Input-bound: {share_text(wait.share)} of each step is waiting for data "
         f"(on average {time_text(wait.per_step_ns)} of {time_text(wait.step_ns)}"
         + (" under the profiler" if wait.profiled else "")
-        + f"{apart}).",
+        + f"{apart}){mostly}.",
         verdict="yes",
         severity=wait.severity(saving),
         evidence={
@@ -143,6 +147,7 @@ def _finding(facts: Facts, wait: Wait, few: Few | None = None) -> Finding:
             "source": wait.source,
             "workers": facts.effective.get("workers"),
             "wait_us_per_sample": _per_sample_us(facts, wait),
+            **({} if cause is None else {"mostly": cause}),
             **({} if few is None else {"slow_steps_left_out": few.steps}),
             **_ceilings(facts, freed(facts)),
         },

@@ -27,6 +27,18 @@ MOST = 0.5
 """Own choice: a cause must be so much of what the loader itself does."""
 
 
+CAUSES = {
+    "storage": "for reads of files",
+    "decode": "for decoding and transforming samples",
+    "collate": "for collating batches",
+    "transfer": "for batches to be taken over from their workers",
+    "pin": "for batches to be pinned",
+    "copy": "for copies to the device",
+    "blocked": "for samples that wait outside the processor (network, lock, sleep)",
+}
+"""What can lead, in words that follow "waiting for data, mostly"."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Stalled:
     """A wait that matters, and the shares of it that each cause has."""
@@ -63,6 +75,11 @@ class Stalled:
         share = self.share(*names)
         return share >= MOST * own and share * self.wait.share > NOTE_SHARE
 
+    @property
+    def leading(self) -> str | None:
+        """The one part that is most of what the loader itself does."""
+        return next((name for name in CAUSES if self.leads(name)), None)
+
     def saving_ns(self, *names: str) -> float:
         """What a step saves at most without these.
 
@@ -71,12 +88,14 @@ class Stalled:
         """
         share = self.bound_ns * self.share(*names)
         less = sum(self.made.get(name, 0.0) for name in names)
+        delay = self.made.get("oversubscription", 0.0)
         if not self.made:
             return share
+        # Waiting for a processor ends with the work that needs one.
         if not self.workers:  # the loop stands still for all of it, or for what nothing hides
+            less += delay if less and set(names) & {"decode", "collate"} else 0.0
             return max(share, min(self.bound_ns, less)) if less else share
-        # Waiting for a processor ends with the work that takes them.
-        kept = max(0.0, sum(self.made.values()) - less - self.made.get("oversubscription", 0.0))
+        kept = max(0.0, sum(self.made.values()) - less - delay)
         shortest = max(self.wait.step_ns - self.bound_ns, kept / self.workers)
         most = max(0.0, self.wait.step_ns - shortest)
         return min(self.bound_ns, most) if less else min(share, most)

@@ -121,7 +121,14 @@ class Comparison:
         said = (self.moved_wait, self.changed_count, self.break_even)
         moved = tuple(finding.title for finding in said if finding is not None)
         reasons = dict.fromkeys(found.reasons.values())
-        return (*told, *moved, *self._pairs[1], *found.notes, *reasons)
+        return (*told, *self.bounds_held, *moved, *self._pairs[1], *found.notes, *reasons)
+
+    @cached_property
+    def bounds_held(self) -> tuple[str, ...]:
+        """Of a setting that a finding of the first advised: whether its gain is in the bound."""
+        from workbench.run.bounds import bounds_held
+
+        return bounds_held(*self.runs, self.change)
 
     @cached_property
     def moved_wait(self) -> Finding | None:
