@@ -27,10 +27,10 @@ class _Load(TypedDict, total=False):
 
 
 class _Alone(TypedDict):
-    batches: _Count
-    seconds: _Positive
     batches_per_s: _Positive
     samples_per_s: _Positive | None
+    batches: NotRequired[_Count]
+    seconds: NotRequired[_Positive]
     epochs: NotRequired[_Count | None]
 
 
