@@ -55,6 +55,16 @@ def test_what_the_loop_differs_from_itself_is_allowed():
     assert found.noise == pytest.approx(0.04 / 2.04)
 
 
+def test_what_the_loop_makes_of_one_rounding_of_its_weights_is_allowed():
+    # Twenty evaluations a step: LBFGS turns a rounding into another way down.
+    other = numbers(losses=(2.0, 1.0, 0.4))
+    assert judge(SAME, SAME, other).verdict == "diverges"
+    nudged = numbers(losses=(2.0, 1.2, 0.9))
+    assert judge(SAME, SAME, other, nudged=nudged).verdict == "as_expected"
+    first_off = numbers(losses=(2.02, 1.0, 0.4))
+    assert judge(SAME, SAME, first_off, nudged=nudged).verdict == "differs"
+
+
 def test_a_wrong_update_differs_though_the_first_loss_is_right():
     found = judge(SAME, SAME, numbers(losses=(2.0, 1.95, 1.7)))
     assert found.verdict == "differs"

@@ -6,12 +6,12 @@ from contextlib import contextmanager
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
-from workbench.errors import SettingError
+from workbench.errors import SettingError, TimeLimitError
 from workbench.recording.progress import Progress
 from workbench.settings import Settings
 from workbench.tuning.block import Measuring, set_up
 from workbench.tuning.outcome import outcome_of
-from workbench.tuning.parity import Numbers, Parity, judge
+from workbench.tuning.parity import Numbers, Parity, coarser, judge
 
 if TYPE_CHECKING:
     from workbench.workload import Workload
@@ -58,13 +58,15 @@ def parity(
     batches = runner.draw(a, steps)
     quiet = b.compile not in {None, False} and b.compile != a.compile and runner.random(a, batches)
     first, again = (runner.numbers(a, batches, quiet=quiet) for _ in range(2))
+    _, unit = coarser(first.precision, b.precision or "fp32")
+    nudged = runner.nudged(a, batches, quiet=quiet, nudge=unit)
     try:
         other = runner.numbers(b, batches, quiet=quiet)
     except Exception as error:  # noqa: BLE001 - of the setting, and told
         return Parity(verdict="cannot_tell", reason=f"it did not run: {outcome_of(error)[1]}")
     asked = [name for name in BY_DESIGN if getattr(a, name) != getattr(b, name)]
     said = "with dropout 0, because compiled code draws other random numbers: " if quiet else ""
-    return judge(first, again, other, by_design=asked, said=said)
+    return judge(first, again, other, nudged=nudged, by_design=asked, said=said)
 
 
 def computing(settings: Settings) -> Settings:
@@ -111,11 +113,15 @@ class _Runner:
             after = torch.get_rng_state(), _device_state(driven.training.device)
         return not all(_equal(a, b) for a, b in zip(before, after, strict=True))
 
-    def numbers(self, settings: Settings, batches: Sequence[Any], *, quiet: bool) -> Numbers:
+    def numbers(
+        self, settings: Settings, batches: Sequence[Any], *, quiet: bool, nudge: float = 0.0
+    ) -> Numbers:
         """Losses, gradient norms and the first output of steps on these batches."""
         with self._set_up(settings) as driven:
             if quiet:
                 _without_dropout(self._work.model)
+            if nudge:
+                _nudge(self._work.model, nudge)
             losses, norms = list[Any](), list[float | None]()
             driven.loop.losses = losses
             outputs = list[Any]()
@@ -132,6 +138,17 @@ class _Runner:
                 skipped_steps=skipped or 0,
                 precision=str(driven.training.effective.get("precision", "fp32")),
             )
+
+    def nudged(
+        self, settings: Settings, batches: Sequence[Any], *, quiet: bool, nudge: float
+    ) -> Numbers | None:
+        """The same from other weights; ``None`` where weights cannot be changed one by one."""
+        try:
+            return self.numbers(settings, batches, quiet=quiet, nudge=nudge)
+        except TimeLimitError:
+            raise
+        except Exception:  # noqa: BLE001 - of weights of a kind of their own; nothing is lost
+            return None
 
     def _set_up(self, settings: Settings) -> Any:
         return set_up(self._work, settings, self._measuring, self._limit_s)
@@ -228,6 +245,21 @@ def _copy(batch: Any) -> Any:
     from workbench.workload.placement import moved
 
     return moved(batch, lambda tensor: tensor.clone())
+
+
+def _nudge(model: Any, unit: float) -> None:
+    """Put every weight off by up to one rounding; what set the loop up puts it back."""
+    import torch
+    from torch import nn
+
+    if not isinstance(model, nn.Module):
+        return
+    chance = torch.Generator().manual_seed(0)
+    with torch.no_grad():
+        for weight in model.parameters():
+            if weight.is_floating_point() and weight.device.type != "meta":
+                off = torch.rand(weight.shape, generator=chance) - 0.5
+                weight.mul_(1 + unit * off.to(weight.device, weight.dtype))
 
 
 def _without_dropout(model: Any) -> None:

@@ -22,11 +22,11 @@ there and only what goes into them is rounded. Sums of n numbers in another orde
 √n roundings: 256 is a sum of 65 536 (own choice)."""
 VECTOR_UNITS = {"fp32": 2048.0}
 """The same for outputs and gradients, which are not averaged over a batch; 4 of low precision."""
-GROWTH = 10.0
-"""By which what is allowed grows from one step to the next: training amplifies differences, an
-optimizer such as Adam turns the sign of a gradient near zero into a whole update."""
+GROWTH = 4.0
+"""By which what is allowed grows from one step to the next, where nothing better is known."""
 NOISE_FACTOR = 3.0
-"""A difference must exceed what the loop differs from itself by this factor."""
+"""A difference must exceed what the loop differs from itself, and what it makes of one rounding
+of its weights, by this factor."""
 DIVERGED = 0.5
 """A loss that is off by half of itself has left its way, whatever the dtype (own choice)."""
 
@@ -79,8 +79,20 @@ class Parity:
         return {name: _plain(value) for name, value in asdict(self).items()}
 
 
+def coarser(*precisions: str) -> tuple[str, float]:
+    """The precision with the largest rounding, and that rounding."""
+    name = max(precisions, key=lambda each: ROUNDING.get(each, 2.0**-23))
+    return name, ROUNDING.get(name, 2.0**-23)
+
+
 def judge(
-    a: Numbers, again: Numbers, b: Numbers, *, by_design: Sequence[str] = (), said: str = ""
+    a: Numbers,
+    again: Numbers,
+    b: Numbers,
+    *,
+    nudged: Numbers | None = None,
+    by_design: Sequence[str] = (),
+    said: str = "",
 ) -> Parity:
     """Compare b with a, in units of rounding and of what a differs from itself.
 
@@ -88,13 +100,15 @@ def judge(
         a: As it is.
         again: The same once more.
         b: The setting in question.
+        nudged: As a, from weights that are off by one rounding: training amplifies differences,
+            some optimizers out of all proportion.
         by_design: Settings of b that change gradients on purpose: only the first losses and
             outputs are compared then.
         said: What was done to make the two comparable.
     """
     own, other = _differences(a, again), _differences(a, b)
-    precision = max((a.precision, b.precision), key=lambda name: ROUNDING.get(name, 2.0**-23))
-    unit = ROUNDING.get(precision, 2.0**-23)
+    precision, unit = coarser(a.precision, b.precision)
+    grown = _differences(a, nudged) if nudged is not None else dict.fromkeys(own)
     noise = max((value for value in own.values() if value is not None), default=None)
     facts: dict[str, Any] = {
         **other,
@@ -112,10 +126,11 @@ def judge(
     if all(value is None for value in other.values()):
         return Parity(verdict="cannot_tell", reason=_UNSEEN, **facts)
     later = other["later_difference"]
-    if later is not None and later > DIVERGED and later > NOISE_FACTOR * (noise or 0.0):
+    tame = NOISE_FACTOR * max(noise or 0.0, grown["later_difference"] or 0.0)
+    if later is not None and later > max(DIVERGED, tame):
         why = f"the losses differ by {_percent(later)} after {len(b.losses)} steps"
         return Parity(verdict="diverges", reason=f"{why}.", **facts)
-    allowed = _allowed(precision, unit, own, len(b.losses))
+    allowed = _allowed(precision, own, grown, len(b.losses))
     beyond = [
         f"{_NAMES[name]} by {_percent(value)}, at most {_percent(allowed[name])} is rounding"
         for name, value in other.items()
@@ -160,15 +175,18 @@ def _differences(a: Numbers, b: Numbers) -> dict[str, float | None]:
 
 
 def _allowed(
-    precision: str, unit: float, own: dict[str, float | None], steps: int
+    precision: str, own: dict[str, float | None], grown: dict[str, float | None], steps: int
 ) -> dict[str, float]:
+    unit = ROUNDING.get(precision, 2.0**-23)
     loss = LOSS_UNITS.get(precision, 1.0) * unit
     vector = VECTOR_UNITS.get(precision, 4.0) * unit
     limits = {
         "loss_difference": loss,
-        "gradient_difference": vector,
+        "gradient_difference": max(vector, NOISE_FACTOR * (grown["gradient_difference"] or 0.0)),
         "output_difference": vector,
-        "later_difference": min(loss * GROWTH ** min(steps - 1, 6), DIVERGED),
+        "later_difference": max(
+            loss * GROWTH ** (steps - 1), NOISE_FACTOR * (grown["later_difference"] or 0.0)
+        ),
     }
     return {name: limit + NOISE_FACTOR * (own[name] or 0.0) for name, limit in limits.items()}
 
