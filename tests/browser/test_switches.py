@@ -39,7 +39,7 @@ def test_a_change_in_the_page_arrives_in_the_kernel(notebook: Notebook, form: Lo
     assert (
         notebook.ask(
             "switches.settings == Settings("
-            "precision='bf16', batch_size=64, workers=4, compile=True)"
+            "precision='bf16', batch_size=64, workers=4, compile='default')"
         )
         == "True"
     )

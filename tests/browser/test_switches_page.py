@@ -69,6 +69,31 @@ def test_the_form_sends_every_setting_and_null_for_as_yours(form: Page):
     assert len(sent) == len(controls()) - 1
 
 
+def test_words_numbers_and_lists_arrive_as_what_the_record_takes(form: Page):
+    form.get_by_label("Clip gradient norm").fill("0.5")
+    form.get_by_label("Activation checkpointing").fill("Block, layers.0 ,")
+    form.get_by_label("CPU affinity").fill("0, 1,x")
+    form.get_by_label("torch.compile").select_option("max-autotune")
+    form.get_by_label("Device").fill("cpu")
+    sent = form.evaluate("() => sent.at(-1).values")
+
+    assert sent["clip_norm"] == 0.5
+    assert sent["checkpointing"] == ["Block", "layers.0"]
+    assert sent["cpu_affinity"] == [0, 1, "x"]  # the record says what is wrong with it
+    assert sent["compile"] == "max-autotune"
+    assert sent["device"] == "cpu"
+
+
+def test_values_of_every_kind_are_shown(form: Page):
+    values = {"compile": True, "cpu_affinity": [0, 1], "checkpointing": ["Block"], "clip_norm": 1.5}
+    form.evaluate("(values) => answer({ values })", values)
+
+    expect(form.get_by_label("torch.compile")).to_have_value("default")
+    expect(form.get_by_label("CPU affinity")).to_have_value("0, 1")
+    expect(form.get_by_label("Activation checkpointing")).to_have_value("Block")
+    expect(form.get_by_label("Clip gradient norm")).to_have_value("1.5")
+
+
 def test_the_clean_up_leaves_nothing_behind(form: Page):
     form.get_by_label("Batch size").fill("64")
     form.evaluate("() => cleanUp()")

@@ -129,7 +129,7 @@ def _context(name: str) -> Any:
 
 
 class WorkerStart:
-    """What a worker does first: set its threads, then call the user's own function."""
+    """What a worker does first: set its threads, and again after the user's own function."""
 
     def __init__(self, threads: int, then: Callable[[int], None] | None) -> None:
         self.threads = threads
@@ -140,6 +140,7 @@ class WorkerStart:
         torch.set_num_threads(self.threads)
         if self.then is not None:
             self.then(worker)
+            torch.set_num_threads(self.threads)
 
 
 def _check_sharding(loader: DataLoader[Any], workers: int) -> None:
