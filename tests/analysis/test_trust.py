@@ -153,6 +153,33 @@ def test_two_kernels_at_once_on_one_stream_void_sums_of_kernels() -> None:
     assert found.violations[0].voids == ("kernels",)
 
 
+def test_a_trace_that_was_written_twice_is_called_doubled_not_overlapping() -> None:
+    """Three kernels with their calls, each record there twice: sums count 200 for 100."""
+    made = Kineto()
+    for each in range(3):
+        made.op("aten::mm", 100 * each, 8)
+        made.launched(
+            "gemm", call=(100 * each, 5), kernel=(100 * each + 20, 50), correlation=each + 1
+        )
+    made.events = [event for each in made.events for event in (each, dict(each))]
+    found = trust(made)
+    assert [v.code for v in found.violations] == ["doubled_records"]
+    doubled = found.violations[0]
+    assert (doubled.count, doubled.share, doubled.voids) == (3, 0.5, ("kernels", "queue"))
+    assert not found.ok
+
+
+def test_a_doubled_trace_of_the_cpu_is_told_and_a_redispatch_is_not() -> None:
+    once = Kineto()
+    for each in range(4):
+        once.op("aten::mm", 100 * each, 50, **{"External id": each + 1})
+    once.op("aten::mul", 400, 5, **{"External id": 9})
+    once.op("aten::mul", 400, 5, **{"External id": 9})
+    assert codes(once) == [], "a wrapper that takes no time of its own"
+    once.events = [event for each in once.events for event in (each, dict(each))]
+    assert codes(once) == ["doubled_records"]
+
+
 @pytest.mark.parametrize("call", ["cudaLaunchKernelExC", "cuLaunchKernelEx"])
 def test_a_programmatic_launch_may_start_early(call: str) -> None:
     assert codes(overlapping(call)) == []

@@ -1,17 +1,21 @@
-"""Device records that begin before their stream was free, without a legal reason.
+"""Device records that are there twice, or begin before their stream was free, and may not.
 
-Legal are overlaps of at most 1 us, which come from rounding, those after a programmatic launch
-(``cudaLaunchKernelExC``, ``cuLaunchKernelEx``), and those within one graph launch.
+A stream runs one thing after another, so a record of the same name, start and length on the same
+stream is the same record again. Legal among the others are overlaps of at most 1 us, which come
+from rounding, those after a programmatic launch (``cudaLaunchKernelExC``, ``cuLaunchKernelEx``),
+and those within one graph launch.
 """
 
 import re
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from workbench.analysis.devices import work_rows
 from workbench.analysis.launches import Launches
-from workbench.trace.table import Trace
+from workbench.trace.table import Kind, Trace
 
 ROUNDING_NS = 1_000
 
@@ -24,10 +28,39 @@ def is_graph_launch(name: str) -> bool:
     return _GRAPH.search(name) is not None
 
 
+def doubled_rows(trace: Trace) -> NDArray[np.intp]:
+    """Rows of device work that another one equals in stream, start, length and name."""
+    events = trace.events
+    keys = (events.name, events.dur, events.ts, events.stream, events.device)
+    return _again(trace, work_rows(trace, None), keys)
+
+
+def doubled_host_rows(trace: Trace) -> NDArray[np.intp]:
+    """Rows of operators and calls that another one equals, the id of the record included.
+
+    Without ids a re-dispatch, which takes no time that is seen, equals the operator around it.
+    """
+    events = trace.events
+    rows = events.rows(Kind.OPERATOR, Kind.RUNTIME, Kind.DRIVER)
+    rows = rows[(events.external_id[rows] > 0) | (events.correlation[rows] > 0)]
+    keys = (events.name, events.dur, events.ts, events.lane, events.external_id, events.correlation)
+    return _again(trace, rows, keys)
+
+
+def _again(trace: Trace, rows: NDArray[np.intp], keys: Sequence[NDArray[Any]]) -> NDArray[np.intp]:
+    """Of rows that are equal in all keys, every one but the first."""
+    rows = rows[trace.events.dur[rows] > 0]
+    rows = rows[np.lexsort([key[rows] for key in keys])]
+    again = np.ones(max(len(rows) - 1, 0), bool)
+    for key in keys:
+        again &= key[rows[1:]] == key[rows[:-1]]
+    return np.sort(rows[1:][again])
+
+
 def overlapping_rows(trace: Trace, launches: Launches) -> NDArray[np.intp]:
     """Rows that start more than 1 us before their stream was free and may not."""
     events = trace.events
-    rows = work_rows(trace, None)
+    rows = np.setdiff1d(work_rows(trace, None), doubled_rows(trace), assume_unique=True)
     order = np.lexsort((events.ts[rows], events.stream[rows], events.device[rows]))
     rows = rows[order]
     stream, device = events.stream[rows], events.device[rows]

@@ -6,12 +6,14 @@ import numpy as np
 
 from workbench.analysis.devices import work_rows
 from workbench.analysis.launches import Launches
-from workbench.analysis.overlaps import is_graph_launch
+from workbench.analysis.overlaps import doubled_host_rows, doubled_rows, is_graph_launch
 from workbench.trace.table import Kind, Trace, Violation
 
 LEAST_SHOWN = 0.01
 """Share of the device time from which it is worth telling that it came from graphs."""
 _SHOWN = 5
+MOSTLY_DOUBLED = 0.4
+"""Own choice: where everything is there twice, it is half of the records."""
 
 
 def shared_ids(trace: Trace) -> Iterator[Violation]:
@@ -42,6 +44,33 @@ def shared_ids(trace: Trace) -> Iterator[Violation]:
         count=len(shared),
         share=mixed / len(rows) if len(rows) else 1.0,
         voids=("steps", "causes", "queue", "operator_device_time"),
+    )
+
+
+def doubled_records(trace: Trace) -> Iterator[Violation]:
+    """Records that are there twice: a trace that was written, or merged, twice.
+
+    Without device work most records must be there twice: few may be a wrapper and what it calls.
+    """
+    work = len(work_rows(trace, None))
+    rows = doubled_rows(trace) if work else doubled_host_rows(trace)
+    whole = work or len(trace.events.rows(Kind.OPERATOR, Kind.RUNTIME, Kind.DRIVER))
+    if not len(rows) or (not work and len(rows) < MOSTLY_DOUBLED * whole):
+        return
+    told = (
+        "device records are there twice, with the same stream"
+        if work
+        else ("records of the host are there twice, with the same thread")
+    )
+    yield Violation(
+        code="doubled_records",
+        message=(
+            f"{len(rows):,} of {whole:,} {told}, start, length and name: the trace was written or "
+            "merged twice. Sums and counts hold them twice, unions do not. Leave one copy out."
+        ),
+        count=len(rows),
+        share=len(rows) / whole,
+        voids=("kernels", "queue"),
     )
 
 

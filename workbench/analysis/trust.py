@@ -21,7 +21,12 @@ from workbench.analysis.missing_kernels import (
     launches_without_kernel,
 )
 from workbench.analysis.overlaps import overlapping_rows
-from workbench.analysis.record_checks import graph_replay, shared_ids, unknown_categories
+from workbench.analysis.record_checks import (
+    doubled_records,
+    graph_replay,
+    shared_ids,
+    unknown_categories,
+)
 from workbench.analysis.steps import Steps
 from workbench.analysis.unrecorded_work import unexplained_waits
 from workbench.analysis.window import before_capture
@@ -84,6 +89,7 @@ def check_trust(
         *_missing_launch(trace, launches),
         *_missing_kernel(trace, launches),
         *_unrecorded_device_work(trace, launches),
+        *doubled_records(trace),
         *_stream_overlap(trace, launches),
         *_absurd_duration(trace),
         *_steps_incomplete(steps),
