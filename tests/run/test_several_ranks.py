@@ -114,6 +114,7 @@ def test_a_missing_and_a_doubled_rank_are_said(tmp_path: Path) -> None:
     (tmp_path / "again.json").write_bytes((tmp_path / "rank0.trace.json").read_bytes())
     run = wb.open(tmp_path)
     assert codes(run) == ["duplicate_ranks", "missing_ranks"]
+    assert "the same file again" in run.trust.violations[0].message
     assert "ranks 3" in run.trust.violations[1].message
 
 

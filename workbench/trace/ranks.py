@@ -1,5 +1,6 @@
 """Which file of a folder is which rank of a job."""
 
+import filecmp
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -116,7 +117,10 @@ def rank_violations(files: tuple[RankFile, ...]) -> tuple[Violation, ...]:
     told = []
     twice = {rank: names for rank, names in by_rank.items() if len(names) > 1}
     if twice:
-        shown = "; ".join(f"rank {rank}: {', '.join(names)}" for rank, names in twice.items())
+        shown = "; ".join(
+            f"rank {rank}: {', '.join(names)}{_copies(files, rank)}"
+            for rank, names in twice.items()
+        )
         told.append(
             Violation(
                 code="duplicate_ranks",
@@ -150,6 +154,16 @@ def rank_violations(files: tuple[RankFile, ...]) -> tuple[Violation, ...]:
             )
         )
     return tuple(told)
+
+
+def _copies(files: tuple[RankFile, ...], rank: int) -> str:
+    """Says so where all files of a rank hold the same bytes."""
+    first, *others = (file.path for file in files if file.rank == rank)
+    try:
+        same = all(filecmp.cmp(first, other, shallow=False) for other in others)
+    except OSError:
+        return ""
+    return ", the same file again" if same else ""
 
 
 def _numbered(files: list[RankFile]) -> list[RankFile]:
