@@ -44,6 +44,9 @@ def test_doctor_prints_checks_a_machine_can_read() -> None:
     assert document["schema"] == "workbench.doctor/1"
     assert {row["state"] for row in document["checks"]} <= {"ok", "warning", "problem"}
     assert all(row["remedy"] for row in document["checks"] if row["state"] == "problem")
+    dtypes = {each["dtype"]: each for each in document["dtypes"]["cpu"]}
+    assert dtypes["fp32"]["matmul_ratio"] == 1.0
+    assert dtypes["fp8"].keys() >= {"supported", "native", "convolution_ratio", "reason"}
 
 
 def test_help_names_every_verb() -> None:

@@ -12,11 +12,14 @@ PROBLEM = 1
 def doctor(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
-    """Check processors, memory, devices, versions and competing load.
+    """Check processors, memory, devices, dtypes, versions and competing load.
+
+    What each dtype costs is measured the first time, which takes some seconds.
 
     Exit code: 0 when nothing stands in the way, 1 when there is a problem.
     """
-    from workbench.machine import preflight
+    from workbench.machine import devices, known_probe, preflight
+    from workbench.machine.probe_rows import probed_names
 
     found = preflight()
     rows = found.rows
@@ -27,6 +30,11 @@ def doctor(
                 {"name": r.name, "value": r.value, "state": r.state, "remedy": r.remedy}
                 for r in rows
             ],
+            "dtypes": {
+                name: None if costs is None else [each.to_json() for each in costs]
+                for name in probed_names(devices())
+                for costs in [known_probe(name)]
+            },
         }
         typer.echo(json.dumps(document, allow_nan=False))
     else:

@@ -17,16 +17,24 @@ def probe_rows(torch: str | None, found: Sequence[DeviceInfo]) -> list[Check]:
     """Rows for the CPU and for the first device of each type; none without torch."""
     if torch is None:
         return []
-    rows = [dtype_row("CPU", probe("cpu")), attention_row("CPU", attention_back_ends("cpu"))]
-    for kind in sorted({device.type for device in found}):
-        first = next(device for device in found if device.type == kind)
-        name = f"{'cuda' if kind == 'hip' else kind}:{first.index}"
+    rows: list[Check] = []
+    for name, device in probed_names(found).items():
+        rows += [] if device is None else [tensor_core_row(device)]
+        shown = "CPU" if device is None else name
         rows += [
-            tensor_core_row(first),
-            dtype_row(name, probe(name)),
-            attention_row(name, attention_back_ends(name)),
+            dtype_row(shown, probe(name)),
+            attention_row(shown, attention_back_ends(name)),
         ]
     return rows
+
+
+def probed_names(found: Sequence[DeviceInfo]) -> dict[str, DeviceInfo | None]:
+    """What is probed, as torch names it: the CPU, and the first device of each type."""
+    names: dict[str, DeviceInfo | None] = {"cpu": None}
+    for kind in sorted({device.type for device in found}):
+        first = next(device for device in found if device.type == kind)
+        names[f"{'cuda' if kind == 'hip' else kind}:{first.index}"] = first
+    return names
 
 
 def dtype_row(device: str, probes: Sequence[DtypeProbe]) -> Check:
