@@ -1,5 +1,6 @@
 """A capture while it runs: the loop's thread, its waits, and everything that must be undone."""
 
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -47,7 +48,8 @@ class Active:
         self.owner = owner
         self.labels = Labels()
         self.seen = Seen()
-        self._thread = threading.get_ident()
+        self._thread = threading.current_thread()
+        self._process = os.getpid()
         self._waited_ns = 0
         self._batches = 0
         self._starting: Any = None
@@ -68,7 +70,15 @@ class Active:
 
     def is_here(self) -> bool:
         """Whether this is the thread that runs the loop."""
-        return threading.get_ident() == self._thread
+        return threading.current_thread() is self._thread and not self.is_copy()
+
+    def is_over(self) -> bool:
+        """Whether the loop's thread has ended; torch's recording then ended with it."""
+        return not self._thread.is_alive()
+
+    def is_copy(self) -> bool:
+        """Whether this process was forked inside the capture, which is its parent's."""
+        return os.getpid() != self._process
 
     def watched(self, loader: dict[str, Any], length: int | None) -> None:
         """An iteration over a watched loader begins."""

@@ -97,7 +97,9 @@ class Capture:
         check_writable(self._target.parent)
         self._base = Path.cwd()  # the loop may change to another folder
         refuse_unfinished_start()
-        owner = claim("wb.capture", give_way=self.abandon if self._gives_way else None)
+        owner = claim(
+            "wb.capture", give_way=self.abandon if self._gives_way else None, end=self.abandon
+        )
         self._used = True
         try:
             warm_up()
@@ -115,7 +117,9 @@ class Capture:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if not self.is_elsewhere():
+        if self._active is not None and self._active.is_copy():
+            self._drop(self._active)
+        elif not self.is_elsewhere():
             self._close(error)
         elif error is None:
             raise RunError(
@@ -177,6 +181,8 @@ class Capture:
         active = self._active
         if active is None:
             raise RunError("cap.step() belongs inside the `with wb.capture() as cap:` block.")
+        if active.is_copy():
+            return  # of a child process, which nobody records
         if not active.is_here():
             raise RunError(
                 "cap.step() was called on another thread than the capture was entered on: torch's "
@@ -210,7 +216,17 @@ class Capture:
 
     def is_elsewhere(self) -> bool:
         """Whether it runs on another thread than this one."""
-        return self._active is not None and not self._active.is_here()
+        active = self._active
+        return active is not None and not active.is_here() and not active.is_over()
+
+    def _drop(self, active: Active) -> None:
+        """Let go of a capture in a child process that was forked inside it."""
+        active.owner.release()
+        self._active = None
+        self._problem = RunError(
+            "this process was forked inside the capture: the process that entered it writes the "
+            "Run. Enter a capture of its own to record the child."
+        )
 
     def _close(self, error: BaseException | None) -> None:
         """Stop everything and keep what is complete."""

@@ -19,10 +19,20 @@ _holders: list[weakref.ref["Ownership"]] = []
 class Ownership:
     """The right to drive torch's profiler; it ends with ``release`` or when it is forgotten."""
 
-    def __init__(self, what: str, give_way: Callable[[], None] | None) -> None:
+    def __init__(
+        self, what: str, give_way: Callable[[], None] | None, end: Callable[[], None] | None
+    ) -> None:
         self.what = what
-        self.thread = threading.current_thread().name
-        self.give_way = give_way
+        self.thread = threading.current_thread()
+        self._give_way = give_way
+        self._end = end
+
+    def make_room(self) -> None:
+        """End the holder if it gives way, or if its thread is over and nobody else will."""
+        end = self._give_way if self.thread.is_alive() else self._end
+        if end is not None:
+            end()
+            self.release()
 
     def release(self) -> None:
         """Let others profile; doing it twice is fine."""
@@ -30,30 +40,36 @@ class Ownership:
             _holders[:] = [one for one in _holders if one() not in (None, self)]
 
 
-def claim(what: str, *, give_way: Callable[[], None] | None = None) -> Ownership:
+def claim(
+    what: str,
+    *,
+    give_way: Callable[[], None] | None = None,
+    end: Callable[[], None] | None = None,
+) -> Ownership:
     """Take the process-wide right to profile.
 
     Args:
         what: Who asks, as the user wrote it, such as ``wb.profile``.
         give_way: Ends the holder when somebody else asks later: for captures opened by a trainer's
             callback, which nobody closes when the trainer fails.
+        end: Ends a holder that was never left and whose thread is over.
 
     Raises:
         ProfilerBusyError: a capture or profile of ours, or a torch profiler, is active.
     """
     holder = _holder()
-    if holder is not None and holder.give_way is not None:
-        holder.give_way()
-        holder.release()
-    mine = Ownership(what, give_way)
+    if holder is not None:
+        holder.make_room()
+    mine = Ownership(what, give_way, end)
     with _MUTEX:
         other = _holder()
         if other is None:
             _holders[:] = [weakref.ref(mine)]
     if other is not None:
         raise ProfilerBusyError(
-            f"{other.what} is already running in this process (thread {other.thread!r}), and torch "
-            f"can record only once at a time: wait until it has ended, then start {what} again."
+            f"{other.what} is already running in this process (thread {other.thread.name!r}), and "
+            "torch can record only once at a time: wait until it has ended, then start "
+            f"{what} again."
         )
     try:
         refuse_foreign_profiler()

@@ -26,6 +26,7 @@ from workbench.recording.devices import activities
 from workbench.recording.loader.clock import ranges_in
 from workbench.recording.ownership import refuse_foreign_profiler
 from workbench.recording.quiet import quiet_kineto
+from workbench.recording.thread_end import at_thread_end, forget_at_thread_end
 from workbench.settings import Record
 
 
@@ -168,6 +169,7 @@ class Window:
         from torch.autograd import profiler
 
         atexit.register(self._at_exit)  # torch crashes when a process ends while it records
+        at_thread_end(self._at_exit)  # or when the recording's thread has ended before
         for name in _STARTS:
             if hasattr(profiler, name):
                 self._hooks[name] = getattr(profiler, name)
@@ -177,6 +179,7 @@ class Window:
         from torch.autograd import profiler
 
         atexit.unregister(self._at_exit)
+        forget_at_thread_end(self._at_exit)
         for name, function in self._hooks.items():
             setattr(profiler, name, function)
         self._hooks = {}
@@ -236,10 +239,19 @@ _STARTS = ("_prepare_profiler", "_run_on_profiler_start")
 
 
 def warm_up() -> None:
-    """Import what the first profiler of a process needs (1 to 3 s) before anything is timed."""
+    """Import what the first profiler of a process needs (1 to 3 s) before anything is timed.
+
+    The compiler notes the place of its cache in the environment then; it finds it without that.
+    """
     import torch
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        if hasattr(torch, "_inductor"):
-            import torch._inductor.config
+    before = dict(os.environ)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            if hasattr(torch, "_inductor"):
+                import torch._inductor.config
+    finally:
+        for name in set(os.environ) - set(before):
+            if name.startswith(("TORCH", "TRITON")):
+                del os.environ[name]
