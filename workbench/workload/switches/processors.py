@@ -52,11 +52,15 @@ def set_affinity(cpus: Sequence[int], undo: ExitStack) -> None:
     if not hasattr(os, "sched_setaffinity"):
         raise SettingError("cpu_affinity cannot act: this system has no call for it; Linux has.")
     wanted, allowed = set(cpus), os.sched_getaffinity(0)
-    before = {task: os.sched_getaffinity(task) for task in _tasks()}
+    before: dict[int, set[int]] = {}
+    for task in _tasks():
+        with suppress(ProcessLookupError):  # a thread that has ended meanwhile
+            before[task] = os.sched_getaffinity(task)
     undo.callback(_put_back, before, allowed)
     try:
         for task in before:
-            os.sched_setaffinity(task, wanted)
+            with suppress(ProcessLookupError):
+                os.sched_setaffinity(task, wanted)
     except OSError as error:
         raise SettingError(_refused(cpus, allowed)) from error
     if os.sched_getaffinity(0) != wanted:
@@ -73,7 +77,7 @@ def _refused(cpus: Sequence[int], allowed: set[int]) -> str:
 def _put_back(before: dict[int, set[int]], allowed: set[int]) -> None:
     """Threads that started meanwhile get what the process had."""
     for task in _tasks():
-        with suppress(ProcessLookupError):  # it ended meanwhile
+        with suppress(ProcessLookupError):
             os.sched_setaffinity(task, before.get(task, allowed))
 
 
