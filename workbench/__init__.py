@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from workbench.run.source import open_run as open  # noqa: A004
     from workbench.run.source import runs
     from workbench.settings import Record, Settings
+    from workbench.tuning.verify import verify
     from workbench.workload import Workload
 
 __version__ = version()
@@ -31,6 +32,7 @@ _WHERE = {
     "open": "workbench.run.source:open_run",
     "runs": "workbench.run.source:runs",
     "compare": "workbench.run.compare:compare",
+    "verify": "workbench.tuning.verify:verify",
     "report": "workbench.reporting:report",
 }
 
@@ -45,6 +47,7 @@ __all__ = [
     "profile",
     "report",
     "runs",
+    "verify",
 ]
 
 

@@ -1,0 +1,154 @@
+"""Keep a setting, revert it, or say that nobody can tell; with the reason in one sentence."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from workbench.figures.comparison import interval_text
+from workbench.settings import Settings
+from workbench.statistics.change import Change
+from workbench.tuning.parity import Parity
+from workbench.tuning.trial import Per, Trial
+from workbench.units import bytes_text, share_text, spread_text
+
+Advice = Literal["keep", "revert", "cannot tell"]
+
+MEMORY = 0.1
+"""A change of the peak memory by less than this share is not worth a word."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bound:
+    """The most that acting on a finding could gain, and whether the gain keeps to it."""
+
+    ratio: float
+    """Least step time with the setting over step time without it."""
+    held: bool | None
+    """Whether the measured interval reaches down to the bound at most; ``None``: not measured."""
+
+    @property
+    def saving(self) -> float:
+        """The bound as a share of the step."""
+        return 1 - self.ratio
+
+
+def bound_of(
+    step_ns: float | None, saving_ns: float | None, speedup: float | None, change: Change
+) -> Bound | None:
+    """The bound of a finding against what was measured.
+
+    Args:
+        step_ns: Step time without the setting, as measured now.
+        saving_ns: What the finding says a step saves at most.
+        speedup: How many times as fast it says the loop gets at most.
+        change: The measured change.
+    """
+    ratios = []
+    if speedup is not None and speedup > 0:
+        ratios.append(1 / speedup)
+    elif saving_ns is not None and step_ns:
+        ratios.append(max(0.0, 1 - saving_ns / step_ns))
+    if not ratios:
+        return None
+    noise = change.noise_floor or 0.0
+    held = None if change.high is None else change.high >= ratios[0] / (1 + noise)
+    return Bound(ratio=ratios[0], held=held)
+
+
+def advise(after: Trial, change: Change, parity: Parity | None) -> Advice:
+    """What to do with the setting, by time and numbers; memory is told beside it."""
+    if not after.ok:
+        return "cannot tell" if after.outcome in {"not_measured", "timed_out"} else "revert"
+    if change.verdict == "slower":
+        return "revert"
+    if parity is not None and parity.verdict in {"differs", "diverges"}:
+        return "revert"
+    if change.verdict == "faster" and parity is not None and parity.ok:
+        return "keep"
+    return "cannot tell"
+
+
+def sentence(
+    settings: Settings,
+    after: Trial,
+    change: Change,
+    parity: Parity | None,
+    *,
+    per: Per,
+    bound: Bound | None,
+    memory: str | None = None,
+) -> str:
+    """What was found, in one honest sentence."""
+    name = str(settings)
+    if not after.ok:
+        return _not_measured(name, after)
+    parts = [_time(name, change, per)]
+    if bound is not None and change.verdict == "faster":
+        parts.append(_against(bound))
+    if memory is not None:
+        parts.append(memory)
+    if parity is not None:
+        parts.append(_numbers(parity))
+    advice = advise(after, change, parity)
+    return f"{'; '.join(parts)}: {_TODO[advice]}."
+
+
+def memory_text(before: Trial, after: Trial) -> str | None:
+    """The change of peak memory in words, where it is worth some."""
+    kinds = (("device memory", "device_peak_bytes"), ("memory", "peak_rss_bytes"))
+    for what, name in kinds:
+        a, b = getattr(before, name), getattr(after, name)
+        if a is None or b is None:
+            continue
+        if name == "peak_rss_bytes":
+            a, b = a + (before.workers_bytes or 0), b + (after.workers_bytes or 0)
+        if abs(b - a) > MEMORY * max(a, 1):
+            return f"{what} {bytes_text(b)} instead of {bytes_text(a)}"
+        return None
+    return None
+
+
+_TODO = {
+    "keep": "keep it",
+    "revert": "revert it",
+    "cannot tell": "nobody can tell whether it helps",
+}
+
+
+def _not_measured(name: str, after: Trial) -> str:
+    words = {
+        "out_of_memory": f"{name}: out of memory, everything was put back: revert it.",
+        "refused": f"{name} cannot act here: {after.reason}",
+        "error": f"{name} fails: {after.reason}",
+        "timed_out": f"{name} hung or was too slow for its share of the time: {after.reason}",
+    }
+    return words.get(after.outcome, f"{name} was not measured: the measurement ended before it.")
+
+
+def _time(name: str, change: Change, per: Per) -> str:
+    if change.low is None or change.high is None or change.ratio is None:
+        return f"≈ {name}: {change.reason or 'nothing was measured'}".rstrip(".")
+    took = interval_text(change.ratio, change.low, change.high)
+    if change.too_noisy:
+        return f"≈ {name}: identical steps differ by more than double here"
+    if change.verdict == "cannot_tell":
+        least = spread_text(change.smallest_effect or 0.0)
+        return f"≈ {name} takes {took} time a {per}, and less than {least} cannot be told here"
+    mark = "▲" if change.verdict == "faster" else "▼"
+    return f"{mark} {name} is {change.verdict}: {took} time a {per}"
+
+
+def _against(bound: Bound) -> str:
+    most = share_text(bound.saving)
+    if bound.held is False:
+        return f"more than the {most} that was thought possible"
+    return f"at most {most} was possible"
+
+
+def _numbers(parity: Parity) -> str:
+    words = {
+        "as_expected": "its numbers are as expected",
+        "differs": "but its numbers differ",
+        "diverges": "but its training diverges",
+        "cannot_tell": "whether its numbers hold cannot be told",
+    }
+    return words[parity.verdict]

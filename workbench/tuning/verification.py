@@ -1,0 +1,226 @@
+"""What ``wb.verify`` hands back: the gain, whether the numbers hold, and what to do."""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from workbench.run.differs import Difference
+from workbench.settings import Settings
+from workbench.statistics.change import Change
+from workbench.tuning.advice import Advice, Bound, advise, bound_of, memory_text, sentence
+from workbench.tuning.differing import differing
+from workbench.tuning.parity import Parity
+from workbench.tuning.trial import FairRuns, Per, Trial
+from workbench.units import bytes_text, share_text, time_text
+
+if TYPE_CHECKING:
+    from workbench.findings import Finding
+    from workbench.pages.comparison import ComparisonView
+    from workbench.pages.static import StaticFigure
+    from workbench.run.compare import Comparison
+    from workbench.run.run import Run
+
+SCHEMA = "workbench.verification/1"
+BEFORE, AFTER, AGAIN = 0, 1, 2
+Row = tuple[str, str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verification:
+    """One setting measured against the loop without it, in turns on this machine.
+
+    ``change.ratio`` is the time with the setting over the time without it. ``before`` and
+    ``after`` are Runs with the same step times and a profiled window each, for
+    ``wb.compare``; ``None`` where nothing was profiled.
+    """
+
+    settings: Settings
+    """What was switched."""
+    base: Settings
+    """What it was compared with."""
+    finding: "Finding | None" = field(repr=False)
+    fair: FairRuns = field(repr=False)
+    """Trials: without the setting, with it, and without it again for the noise floor."""
+    parity: Parity | None
+    before: "Run | None" = field(repr=False, compare=False)
+    after: "Run | None" = field(repr=False, compare=False)
+    folder: Path | None = field(default=None, compare=False)
+    """The file in which all this is kept."""
+    notes: tuple[str, ...] = ()
+
+    @cached_property
+    def change(self) -> Change:
+        """The verdict on the step times, with its interval and the noise floor."""
+        return self.fair.change(BEFORE, AFTER, again=AGAIN)
+
+    @cached_property
+    def whole_change(self) -> Change:
+        """The same with the waits for processors that other programs held left in."""
+        return self.fair.change(BEFORE, AFTER, again=AGAIN, whole=True)
+
+    @property
+    def per(self) -> Per:
+        """Whether a step or a sample is compared."""
+        return self.fair.per(BEFORE, AFTER)
+
+    @property
+    def trials(self) -> tuple[Trial, Trial]:
+        """Without the setting, and with it."""
+        return self.fair.trials[BEFORE], self.fair.trials[AFTER]
+
+    @cached_property
+    def bound(self) -> Bound | None:
+        """What the finding said could be gained at most; ``None`` where it said nothing."""
+        found = self.finding
+        if found is None:
+            return None
+        return bound_of(
+            self.trials[0].step_ns,
+            found.saving_ns_per_step_at_most,
+            found.speedup_at_most,
+            self.change,
+        )
+
+    @property
+    def advice(self) -> Advice:
+        """``keep``, ``revert`` or ``cannot tell``."""
+        return advise(self.trials[1], self.change, self.parity)
+
+    @property
+    def sentence(self) -> str:
+        """What was found, in one sentence."""
+        before, after = self.trials
+        return sentence(
+            self.settings,
+            after,
+            self.change,
+            self.parity,
+            per=self.per,
+            bound=self.bound,
+            memory=memory_text(before, after),
+        )
+
+    @cached_property
+    def differences(self) -> tuple[Difference, ...]:
+        """Everything recorded in which the two differ besides their times."""
+        return differing(self.fair, BEFORE, AFTER)
+
+    @property
+    def break_even_steps(self) -> int | None:
+        """Steps after which compilation has paid; ``None``: never, or nothing was compiled."""
+        return self.fair.break_even_steps(BEFORE, AFTER)
+
+    def compare(self) -> "Comparison | None":
+        """Where the difference arose, from the profiled windows; ``None`` without them."""
+        if self.before is None or self.after is None:
+            return None
+        from workbench.run.compare import compare
+
+        return compare(self.before, self.after)
+
+    def figure(self) -> "StaticFigure":
+        """The step times of both sides, and the verdict."""
+        from workbench.pages.charts import comparison_chart
+
+        return comparison_chart(
+            *self._times, self.change, names_of=("without", "with"), per=self.per
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything as plain data; ``null`` means not measured, times in microseconds."""
+        from workbench.tuning.document import verification_document
+
+        return {"schema": SCHEMA, **verification_document(self)}
+
+    def __repr__(self) -> str:
+        from workbench.pages.comparison import comparison_text
+
+        return comparison_text(self._view())
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        from workbench.pages.comparison import comparison_html
+
+        return {"text/html": comparison_html(self._view()), "text/plain": repr(self)}
+
+    @property
+    def _times(self) -> tuple[list[float], list[float]]:
+        clean = self.fair.undisturbed(BEFORE, AFTER, AGAIN)
+        a, b = (
+            [ns for block in trial.times(self.per, undisturbed=clean) for ns in block]
+            for trial in self.trials
+        )
+        return a, b
+
+    def _view(self) -> "ComparisonView":
+        from workbench.pages.comparison import ComparisonView
+
+        return ComparisonView(
+            names=("without", "with"),
+            differences=self.differences,
+            sentence=self.sentence,
+            rows=[*self._time_rows(), *self._other_rows()],
+            notes=self._remarks(),
+        )
+
+    def _time_rows(self) -> list[Row]:
+        a, b = self.trials
+        per = self.per
+        medians = [trial.sample_ns if per == "sample" else trial.step_ns for trial in (a, b)]
+        counts = [sum(len(block.step_ns) for block in trial.blocks) for trial in (a, b)]
+        rows = [
+            (f"median {per}", time_text(medians[0]), time_text(medians[1])),
+            ("steps measured", str(counts[0]), str(counts[1])),
+        ]
+        if a.compile_s is not None or b.compile_s is not None:
+            first, second = (None if t.compile_s is None else t.compile_s * 1e9 for t in (a, b))
+            rows.append(("compilation", time_text(first), time_text(second)))
+        return rows
+
+    def _other_rows(self) -> list[Row]:
+        rows: list[Row] = []
+        for label, name in (
+            ("peak memory of the process", "peak_rss_bytes"),
+            ("memory of loader processes", "workers_bytes"),
+            ("peak memory on the device", "device_peak_bytes"),
+        ):
+            a, b = (getattr(trial, name) for trial in self.trials)
+            if a or b:
+                rows.append((label, bytes_text(a), bytes_text(b)))
+        first, second = (_last_loss(trial) for trial in self.trials)
+        if first is not None or second is not None:
+            rows.append(("loss at the end of a block", _loss_text(first), _loss_text(second)))
+        return rows
+
+    def _remarks(self) -> list[str]:
+        said = [*self.notes, *self.fair.notes]
+        change, steps = self.change, self.break_even_steps
+        if self.parity is not None:
+            said.append(f"Numbers: {self.parity.reason}")
+        if change.noise_floor is not None:
+            said.append(f"The loop differs from itself by {share_text(change.noise_floor)}.")
+        if self.fair.undisturbed(BEFORE, AFTER, AGAIN):
+            said.append(_disturbance(self.whole_change, change))
+        if steps is not None:
+            said.append(f"Compilation has paid after {steps} steps.")
+        if self.folder is not None:
+            said.append(f"Kept in {self.folder}.")
+        return [text for text in said if text]
+
+
+def _disturbance(whole: Change, clean: Change) -> str:
+    if whole.ratio is None or clean.ratio is None:
+        return ""
+    return (
+        "Waits for processors that other programs held are left out; with them the time is "
+        f"{whole.ratio:.2f} of what it was, without them {clean.ratio:.2f}."
+    )
+
+
+def _last_loss(trial: Trial) -> float | None:
+    losses = [block.losses[-1] for block in trial.blocks if block.losses]
+    return sum(losses) / len(losses) if losses else None
+
+
+def _loss_text(loss: float | None) -> str:
+    return "not measured" if loss is None else f"{loss:.4g}"
