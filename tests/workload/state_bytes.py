@@ -11,6 +11,7 @@ import random
 import threading
 import types
 from collections import deque
+from contextlib import suppress
 from multiprocessing import active_children
 from pathlib import Path
 from typing import Any
@@ -52,9 +53,7 @@ def process_bytes() -> bytes:
         "deterministic": torch.are_deterministic_algorithms_enabled(),
         "anomaly": torch.is_anomaly_enabled(),
         "threads": (torch.get_num_threads(), torch.get_num_interop_threads()),
-        "affinity": {
-            str(os.sched_getaffinity(int(t.name))) for t in Path("/proc/self/task").iterdir()
-        },
+        "affinity": _affinities(),
         "collector": gc.isenabled(),
         "environment": sorted(os.environ.items()),
         "children": sorted(child.pid or 0 for child in active_children()),
@@ -64,6 +63,15 @@ def process_bytes() -> bytes:
         ),
     }
     return repr(values).encode()
+
+
+def _affinities() -> list[str]:
+    """What the threads of this process may run on; some may be ending just now."""
+    found = set()
+    for task in Path("/proc/self/task").iterdir():
+        with suppress(ProcessLookupError):
+            found.add(str(os.sched_getaffinity(int(task.name))))
+    return sorted(found)
 
 
 def difference(before: bytes, after: bytes) -> str:
