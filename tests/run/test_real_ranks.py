@@ -84,6 +84,19 @@ def test_eight_h100_wait_for_rank_1(traces_root: Path) -> None:
     assert job.straggler.phase == "host"
 
 
+def test_what_eight_h100_do_not_tell_has_its_reason(traces_root: Path) -> None:
+    """Four steps are too few for an outlier, and no stack was recorded that would hold a module."""
+    run = opened(traces_root, H100)
+    assert run.modules is None
+    assert run.outliers is None
+    assert {"modules", "outliers"} <= set(run.summary.not_measured)
+    table = run.imbalance
+    assert table is not None
+    parts = table.drop(columns=["rank", "step_ns"]).sum(axis=1)
+    assert (table["transfer_ns"].between(3.2e6, 3.3e6)).all(), "the same collectives on each"
+    assert (parts < 1.05 * table["step_ns"]).all(), "hidden waiting aside, parts of a step"
+
+
 def test_programmatic_launches_of_the_h100_void_nothing(traces_root: Path) -> None:
     run = opened(traces_root, H100)
     assert [rank.trust.violations for rank in run.ranks] == [()] * 8

@@ -118,6 +118,17 @@ def test_a_missing_and_a_doubled_rank_are_said(tmp_path: Path) -> None:
     assert "ranks 3" in run.trust.violations[1].message
 
 
+def test_the_table_of_ranks_tells_waiting_from_moving_data(tmp_path: Path) -> None:
+    """An all-reduce begins where a rank is ready and ends 100 us after the last: rank 2, 200 later.
+
+    Both are those of one step.
+    """
+    table = wb.open(write_job(tmp_path, FOUR)).imbalance
+    assert table is not None
+    assert (table["wait_ns"] / 1000).tolist() == [200, 200, 0, 200]
+    assert (table["transfer_ns"] / 1000).tolist() == [100] * 4
+
+
 def test_of_many_ranks_no_trace_stays_in_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

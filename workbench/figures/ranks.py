@@ -19,7 +19,7 @@ LEAST_REST = 0.005
 LEAST_NAMED = 0.005
 """Share of the longest step from which a colour is named; the hover text names every part."""
 REST = "the rest of the step"
-_FIXED = frozenset({"rank", "step_ns", "wait_ns"})
+_FIXED = frozenset({"rank", "step_ns", "wait_ns", "transfer_ns"})
 _LOOKS = {"host": "host_operators", "copies": "exposed_memory"}
 """Phases that several categories make up take the look of the first of them."""
 
@@ -34,7 +34,7 @@ def rank_times(
     """Draw a bar a rank, divided into waiting for others and the phases of a step.
 
     Args:
-        table: rank, step_ns, wait_ns, and a column a phase, in nanoseconds a step.
+        table: rank, step_ns, wait_ns, transfer_ns, and a column a phase, in nanoseconds a step.
         straggler: The rank that the others wait for, if there is one.
         deficit_ns: How much less it waits a step than the median rank.
         reason: Said when there is nothing to draw.

@@ -94,11 +94,16 @@ def collectives_table(frame: "pd.DataFrame", *, limit: int = LIMIT) -> Table:
 
 def ranks_table(frame: "pd.DataFrame") -> Table:
     """One row a rank, times of a step; what a rank did not measure is said."""
-    phases = [name for name in frame.columns if name not in ("rank", "step_ns", "wait_ns")]
-    wanted: list[tuple[str, str, Kind]] = [
+    fixed: list[tuple[str, str, Kind]] = [
         ("rank", "rank", "text"),
         ("step_ns", "step", "time"),
         ("wait_ns", "waits for others", "time"),
+        ("transfer_ns", "moves data", "time"),
+    ]
+    known = {name for name, _, _ in fixed}
+    phases = [name for name in frame.columns if name not in known]
+    wanted = [
+        *(each for each in fixed if each[0] in frame.columns),
         *((name, category(name).label, "time") for name in phases),
     ]
     shown = frame[[name for name, _, _ in wanted]].astype(object)

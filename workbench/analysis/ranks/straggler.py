@@ -28,6 +28,8 @@ class Waits:
 
     wait_ns: tuple[int | None, ...]
     """By position; ``None`` for a rank that matched nobody."""
+    transfer_ns: tuple[int | None, ...]
+    """The rest of the same collectives: moving data."""
     steps: int | None
     """Steps in the windows; ``None`` without marked steps."""
     step_ns: float | None
@@ -55,18 +57,21 @@ def waits(
 ) -> Waits:
     """Sum what every rank waits, over collectives that lie in the windows of all their ranks."""
     summed: dict[int, int] = {}
+    moved: dict[int, int] = {}
     for members in matched.members:
         if all(_inside(parts[p], call) and transfers[p][call] >= 0 for p, call in members.items()):
             for position, call in members.items():
                 found = parts[position].collectives
                 assert found is not None
                 length = int(found.end[call] - found.start[call])
-                waited = length - int(transfers[position][call])
-                summed[position] = summed.get(position, 0) + waited
+                transfer = int(transfers[position][call])
+                summed[position] = summed.get(position, 0) + length - transfer
+                moved[position] = moved.get(position, 0) + transfer
     counts = [part.steps for part in parts if part.steps]
     times = [part.step_ns for part in parts if part.step_ns]
     return Waits(
         wait_ns=tuple(summed.get(position) for position in range(len(parts))),
+        transfer_ns=tuple(moved.get(position) for position in range(len(parts))),
         steps=min(counts) if len(counts) == len(parts) else None,
         step_ns=median(times) if times else None,
     )
