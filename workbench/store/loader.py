@@ -55,6 +55,7 @@ BATCH_COLUMNS = {
     "collate_start_ns": "int64",
     "collate_ns": "int64",
     "collate_cpu_ns": "int64",
+    "collate_run_delay_ns": "int64",
     "serialize_start_ns": "int64",
     "serialize_ns": "int64",
     "serialize_cpu_ns": "int64",

@@ -56,6 +56,25 @@ def test_bytes_from_storage_that_no_read_brought_are_mapped_pages() -> None:
     assert shares(fetched(10, **seen, storage_bytes=4_000)) == [[0.04, 0.1, 0, 0.86]]
 
 
+def test_what_collate_read_from_storage_did_not_block_the_samples() -> None:
+    """Samples sleep for 90 ms; collate brought the fetch's 50 MB, those looked at none."""
+    seen = looked(100 * MS, read=0, cpu=10 * MS, storage_bytes=0)
+    assert shares(fetched(10, **seen, storage_bytes=50_000_000)) == [[0, 0.1, 0, 0.9]]
+
+
+def test_collate_that_waited_for_a_processor_is_told_from_one_that_slept() -> None:
+    """100 ms of samples and 40 of collate, 20 of them on a processor; 30 ms without one in all.
+
+    By CPU time 20 of 120 parts of the delay were collate's; where its own was counted, 20 ms.
+    """
+    row = batch(0, wait=(0, 140_000), fetch=(0, 140_000), collate=40_000)
+    row |= {"samples_cpu_ns": 90 * MS, "collate_cpu_ns": 20 * MS, "fetch_run_delay_ns": 30 * MS}
+    row |= {"collate_run_delay_ns": 20 * MS}
+    found = fetch_shares(records(row).batches)
+    assert found.collate[0] == pytest.approx([0.5, 0.5])
+    assert found.samples[0] == pytest.approx([0, 0.9, 0.1, 0])
+
+
 def test_threads_that_decode_for_the_worker_are_decoding() -> None:
     """The worker's own thread waits 80 ms; its other threads use 70 ms of processors meanwhile."""
     row = fetched(20, worker=0, received_ns=100 * MS)

@@ -19,6 +19,7 @@ from workbench.analysis.stalls.split import split_stalls
 
 BATCH, COUNT, MS = 4, 40, 1_000_000
 STAGES = {"sleep": 0.006, "burn": 0.005, "collate": 0.016}
+SLOW = pytest.mark.slow
 SUBSETS = [chosen for size in (1, 2, 3) for chosen in itertools.combinations(STAGES, size)]
 
 
@@ -37,7 +38,8 @@ def measured(workers: int, **stages: Any) -> tuple[Stalls, Parts, Parts]:
 
     The last is what the next batches of the same workers may have kept back at most.
     """
-    collate = Collate(stages.pop("collate", 0))
+    collate = stages.pop("collate", 0)
+    collate = collate if isinstance(collate, Collate) else Collate(collate)
     loader = DataLoader(Known(COUNT, **stages), BATCH, num_workers=workers, collate_fn=collate)
     batches, recorder = record(loader)
     waits = [(wait.start_ns, wait.end_ns) for wait in recorder.probe.waits[: len(batches)]]
@@ -118,18 +120,45 @@ def test_waiting_for_the_lock_that_decoding_holds_is_decoding(workers: int) -> N
     raise AssertionError(shares)
 
 
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Eight megabytes on disk."""
+    path: Path = tmp_path_factory.mktemp("data") / "data.bin"
+    path.write_bytes(np.random.default_rng(0).bytes(8_000_000))
+    with path.open("rb+") as written:
+        os.fsync(written.fileno())
+    return path
+
+
+QUICK = [(), ("burn",)]
+BESIDE = [
+    pytest.param(chosen, id="-".join(("read", *chosen)), marks=() if chosen in QUICK else SLOW)
+    for chosen in [(), *SUBSETS]
+]
+
+
 @pytest.mark.parametrize("workers", [0, 1, 2])
-@pytest.mark.parametrize("burn", [0, 0.01])
-def test_a_read_from_storage_is_told_apart_from_decode(
-    tmp_path: Path, workers: int, burn: float
+@pytest.mark.parametrize("chosen", BESIDE)
+def test_a_read_from_storage_is_told_apart_from_every_other_stage(
+    file: Path, workers: int, chosen: tuple[str, ...]
 ) -> None:
     """The file leaves the page cache before every read, where its file system heeds the advice.
 
     Where it does not, the reads take next to nothing by the data's own clocks too; the same case
     by hand is ``test_the_same_wait_is_storage_or_decode_by_what_the_thread_did``.
     """
-    file = tmp_path / "data.bin"
-    file.write_bytes(np.random.default_rng(0).bytes(8_000_000))
-    with file.open("rb+") as written:
-        os.fsync(written.fileno())
-    agrees(workers, "storage", "decode", burn=burn, file=file)
+    stages = {name: STAGES[name] for name in chosen}
+    agrees(workers, "storage", "decode", "collate", file=file, **stages)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", [0, 1, 2])
+@pytest.mark.parametrize("sample", ["sleep", "burn", "read"])
+@pytest.mark.parametrize("collated", ["sleep", "read"])
+def test_whatever_collate_does_is_collate(
+    file: Path, workers: int, sample: str, collated: str
+) -> None:
+    """It sleeps or reads, while samples sleep, compute or read: of it nothing is storage."""
+    collate = Collate(sleep=0.016) if collated == "sleep" else Collate(file=file)
+    stages = {"file": file} if sample == "read" else {sample: STAGES[sample]}
+    agrees(workers, "storage", "decode", "collate", "other", collate=collate, **stages)

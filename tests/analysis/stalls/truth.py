@@ -52,6 +52,13 @@ def burn(seconds: float) -> None:
         sum(range(20_000))
 
 
+def read_afresh(file: Path) -> None:
+    """Read a file that has left the page cache, where its file system heeds the advice."""
+    with file.open("rb", buffering=0) as opened:
+        os.posix_fadvise(opened.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+        opened.read()
+
+
 class Known(Dataset[Tensor]):
     """Samples that read a file from storage, sleep, and compute, for a known time each."""
 
@@ -64,9 +71,7 @@ class Known(Dataset[Tensor]):
     def __getitem__(self, index: int) -> Tensor:
         clock = Clocked()
         if self.file is not None:
-            with Path(self.file).open("rb", buffering=0) as opened:
-                os.posix_fadvise(opened.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
-                opened.read()
+            read_afresh(self.file)
         clock.stage()
         if self.sleep:
             time.sleep(self.sleep)
@@ -78,15 +83,19 @@ class Known(Dataset[Tensor]):
 
 
 class Collate:
-    """Puts samples together after computing for a known time; its own stage comes last."""
+    """Puts samples together after a known time of computing, sleep or reading; comes last."""
 
-    def __init__(self, seconds: float) -> None:
-        self.seconds = seconds
+    def __init__(self, burn: float = 0, *, sleep: float = 0, file: Any = None) -> None:
+        self.burn, self.sleep, self.file = burn, sleep, file
 
     def __call__(self, samples: list[Tensor]) -> Tensor:
         clock = Clocked()
-        if self.seconds:
-            burn(self.seconds)
+        if self.file is not None:
+            read_afresh(self.file)
+        if self.sleep:
+            time.sleep(self.sleep)
+        if self.burn:
+            burn(self.burn)
         clock.stage()
         last = torch.zeros_like(samples[0])
         last[0] = torch.tensor(clock.rows[0])

@@ -58,6 +58,9 @@ def fetch_shares(frame: pd.DataFrame, crowded: Values | None = None) -> FetchSha
     if delay is None:
         delay = (np.zeros(len(frame)) if crowded is None else crowded) * (off + joined_off)
     delayed, joined_delayed = _divided(delay, off, joined_off, cpu, joined_cpu)
+    counted = _numbers(frame, "collate_run_delay_ns")
+    joined_delayed = np.where(np.isnan(counted), joined_delayed, np.minimum(counted, joined_off))
+    delayed = np.where(np.isnan(counted), delayed, np.clip(delay - joined_delayed, 0, off))
     blocked = off - delayed
     read, reads_seen = _read(frame, blocked, groups)
     helped = np.minimum(blocked - read, _helped(frame, wall, joined))
@@ -109,7 +112,13 @@ def _read(
 
 
 def _storage(frame: pd.DataFrame, groups: list[NDArray[np.int64]], wall: Values) -> Values:
-    """Bytes that came from storage, by the kernel's count."""
+    """Bytes that came from storage for the samples, by the kernel's count.
+
+    Collate reads as well: where samples were looked at, theirs are told from it.
+    """
+    looked = _around(_numbers(frame, "looked_storage_bytes"), _numbers(frame, "looked_ns"), groups)
+    if looked is not None:
+        return looked * wall
     found = _filled(_numbers(frame, "storage_bytes"), wall, groups, most=np.inf)
     return np.zeros(len(frame)) if found is None else found
 

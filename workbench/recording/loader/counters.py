@@ -47,13 +47,18 @@ class Counters:
 
     def read(self) -> Detail:
         """The counters now; what this kernel does not count is missing."""
-        delay = read_bytes = read_calls = MISSING
-        if self._delay >= 0:
-            delay = run_delay_ns(os.pread(self._delay, 128, 0).split())
+        read_bytes = read_calls = MISSING
+        delay = self.delay()
         if self._io >= 0:
             lines = os.pread(self._io, 256, 0).split()
             read_bytes, read_calls = int(lines[1]), int(lines[5])
         return Detail(delay, read_bytes, read_calls, *_usage())
+
+    def delay(self) -> int:
+        """Time ready to run with no processor free, alone."""
+        if self._delay < 0:
+            return MISSING
+        return run_delay_ns(os.pread(self._delay, 128, 0).split())
 
     def close(self) -> None:
         """Close the files."""

@@ -19,7 +19,8 @@ from workbench.recording.loader.sizes import bytes_in
 DETAIL_NS = 20_000
 """What reading the kernel's counters around a batch costs, until the first time has told."""
 
-_NOT_COLLATED = (MISSING, MISSING, MISSING, MISSING)
+_NOT_COLLATED = (MISSING,) * 5
+"""Start, length, CPU time, time without a processor, bytes."""
 _UNCOUNTED = (MISSING, *NOTHING)
 _now, _cpu = time.monotonic_ns, time.thread_time_ns
 
@@ -144,16 +145,19 @@ class FetchProbe:
             raise AssertionError("only called while a batch is fetched")
         if self._samples != MISSING and isinstance(data, list):
             self._samples = len(data)
+        waited = self._counters.delay() if self._detailed else MISSING
         cpu, began = _cpu(), _now()
         size = None
         try:
             batch = self._collate(data)
         finally:
             ended, self._cpu_ns = _now(), _cpu()
-            self._collated = (began, ended - began, self._cpu_ns - cpu, MISSING)
+            now = self._counters.delay() if self._detailed else MISSING
+            waited = MISSING if MISSING in (waited, now) else now - waited
+            self._collated = (began, ended - began, self._cpu_ns - cpu, waited, MISSING)
         if self._detailed:
             with suppress(Exception):  # tensors of any kind, such as sparse ones
                 size = bytes_in(batch)
-            self._collated = (*self._collated[:3], MISSING if size is None else size)
+            self._collated = (*self._collated[:4], MISSING if size is None else size)
             self._probe_ns += _now() - ended
         return batch

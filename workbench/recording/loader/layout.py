@@ -55,6 +55,7 @@ FIELDS: dict[Kind, tuple[str, ...]] = {
         "collate_start_ns",
         "collate_ns",
         "collate_cpu_ns",
+        "collate_run_delay_ns",
         "batch_bytes",
         "failed",
         "probe_ns",
