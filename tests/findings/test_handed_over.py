@@ -5,6 +5,7 @@ import dataclasses
 from workbench.analysis.loader_evidence import LoaderStages
 from workbench.findings.finding import Facts
 from workbench.findings.input_bound import input_bound
+from workbench.findings.loader_advice import row_by_row
 from workbench.findings.worker_count import worker_count
 
 MS = 1_000_000
@@ -71,3 +72,23 @@ def test_waiting_for_workers_that_compute_is_no_work_of_the_training_process() -
     waiting = input_bound(told)
     assert waiting is not None
     assert waiting.setting == {"workers": 2}
+
+
+def test_many_tensors_of_cheap_rows_are_no_table_read_row_by_row() -> None:
+    """16 samples of 10 µs a batch, whose tensors take 1 ms of a processor to hand over.
+
+    One index call for all 16 would save 160 µs, and leave every tensor to be handed over.
+    """
+    made = dataclasses.replace(
+        stages(batches=10, fetch_ms=1, unpickle_ms=20),
+        fetch_ns=10 * 16 * 10_000,
+        samples_ns=10 * 16 * 10_000,
+        batch_ns=16 * 10_000.0,
+        samples_per_call=1.0,
+    )
+    assert made.sample_ns == 10_000
+    slow = dataclasses.replace(facts(1, fetch_ms=1, unpickle_ms=20), loader_stages=made)
+    assert row_by_row(slow)
+    for work_ns, rows in ((200_000, True), (1_000_000, False)):
+        known = dataclasses.replace(made, serialize_cpu_ns=5 * work_ns, unpickle_cpu_ns=5 * work_ns)
+        assert row_by_row(dataclasses.replace(slow, loader_stages=known)) is rows

@@ -51,3 +51,7 @@ class Case:
     def settings(self) -> Settings | None:
         """The settings that cure it; ``None`` where only other code does."""
         return Settings(**self.cure) if self.cure else None
+
+    def cured(self) -> "Workload":
+        """The workload that :meth:`settings` cures, or the one whose code is mended."""
+        return self.plant(self.seed, self.scale if self.cure else 0)

@@ -20,9 +20,11 @@ THREADS = 8
 """What a library takes by itself on a machine with eight processors."""
 HASHED_BYTES = 500_000
 """A quarter to half a millisecond of native code that runs beside Python."""
-SLOW_S, QUICK_S = 0.004, 0.0005
-TENSORS = 200
-"""Tensors in a batch, as in the report that pinning is modelled on (pytorch/pytorch #16901)."""
+SLOW_S, QUICK_S = 0.003, 0.0002
+SHORT_STEP_S = 0.01
+"""Of a network that the quick worker alone can feed."""
+TENSORS = 100
+"""Tensors in a batch; 200 in the report that pinning is modelled on (pytorch/pytorch #16901)."""
 
 
 class SlowStart:
@@ -98,7 +100,11 @@ class Pieces:
 def startup_each_epoch(seed: int, scale: float) -> Workload:
     """Workers that take long to start are started again for every short epoch."""
     loader: DataLoader[Any] = DataLoader(
-        Rows(seed, EPOCH * BATCH), BATCH, num_workers=1, worker_init_fn=SlowStart(START_S * scale)
+        Rows(seed, EPOCH * BATCH),
+        BATCH,
+        num_workers=1,
+        worker_init_fn=SlowStart(START_S * scale),
+        persistent_workers=scale == 0,
     )
     return training(loader, "start-up each epoch", seed)
 
@@ -116,7 +122,7 @@ def one_slow_worker(seed: int, scale: float) -> Workload:
     """Batches are delivered in order, so the slowest worker sets the pace."""
     slow_s = QUICK_S + (SLOW_S - QUICK_S) * scale
     loader: DataLoader[Any] = DataLoader(Uneven(seed, slow_s), BATCH, num_workers=2)
-    return training(loader, "one slow worker", seed)
+    return training(loader, "one slow worker", seed, SHORT_STEP_S)
 
 
 def many_small_tensors(seed: int, scale: float) -> Workload:

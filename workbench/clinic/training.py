@@ -1,5 +1,6 @@
 """The healthy part of every planted fault: a small network and rows to train it on."""
 
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,13 +16,20 @@ CLASSES = 10
 SAMPLES = 4096
 """More than a run of 20 steps reads, so that no epoch ends in it unless a fault needs that."""
 BATCH = 16
+STEP_S = 0.02
+"""What the network takes, as if a device computed it and left the processors to the loader."""
 
 
 class Classifier(nn.Module):
-    """Classes from the first features of each sample, whatever else a batch holds."""
+    """Classes from the first features of each sample, whatever else a batch holds.
 
-    def __init__(self) -> None:
+    Args:
+        seconds: How long it waits for a device that there need not be.
+    """
+
+    def __init__(self, seconds: float = 0.0) -> None:
         super().__init__()
+        self.seconds = seconds
         self.layers = nn.Sequential(nn.Linear(FEATURES, 32), nn.ReLU(), nn.Linear(32, CLASSES))
 
     def forward(self, features: Tensor | Sequence[Tensor]) -> Tensor:
@@ -30,6 +38,7 @@ class Classifier(nn.Module):
             features = torch.stack([part.reshape(len(part), -1)[:, 0] for part in features], 1)
         flat = features.flatten(1)[:, :FEATURES]
         answer: Tensor = self.layers(functional.pad(flat, (0, FEATURES - flat.shape[1])))
+        time.sleep(self.seconds)
         return answer
 
 
@@ -56,10 +65,10 @@ class Rows(Dataset[Any]):
         return self.rows[index], self.labels[index]
 
 
-def training(loader: DataLoader[Any], name: str, seed: int) -> Workload:
+def training(loader: DataLoader[Any], name: str, seed: int, seconds: float = STEP_S) -> Workload:
     """A workload that trains the network on this loader; chance stays as it was."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        model = Classifier()
+        model = Classifier(seconds)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     return Workload(model, loader, loss=functional.cross_entropy, optimizer=optimizer, name=name)

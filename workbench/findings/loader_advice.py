@@ -24,6 +24,9 @@ FEW_SAMPLES = 4
 """Own choice: batches of fewer samples gain little by being fetched at once."""
 BUSY_SHARE = 0.5
 """Own choice: rows of a table in memory keep a processor busy at least so much of their fetch."""
+MANY_TENSORS = 4
+"""Own choice: a batch that takes a processor so many times its fetch to be handed over is many
+tensors, which one index call would leave as many."""
 HANDED_SHARE = 0.5
 """Own choice: handing over is the cause from this part of the wait on."""
 READ_SHARE = 0.2
@@ -56,13 +59,21 @@ def row_by_row(facts: Facts, wait: Wait | None = None) -> bool:
         if wait is None or not samples or facts.effective.get("workers") != 0:
             return False
         return wait.per_step_ns / samples < CHEAP_SAMPLE_NS
-    return _cheap(facts) and (found.samples_per_call or 1) <= 1
+    return _cheap(facts) and (found.samples_per_call or 1) <= 1 and not _many_tensors(facts)
 
 
 def whole_batches(facts: Facts) -> bool:
     """Whether cheap rows in memory are fetched a batch at a time."""
     found = facts.loader_stages
     return found is not None and _cheap(facts) and (found.samples_per_call or 1) > 1
+
+
+def _many_tensors(facts: Facts) -> bool:
+    """Whether handing batches over is far more work than making them."""
+    found = facts.loader_stages
+    if found is None or found.serialize_cpu_ns is None or found.unpickle_cpu_ns is None:
+        return False
+    return found.serialize_cpu_ns + found.unpickle_cpu_ns > MANY_TENSORS * found.fetch_ns
 
 
 def _cheap(facts: Facts) -> bool:

@@ -1,0 +1,65 @@
+"""Is each planted fault named by its finding, and is the finding gone with the cure?
+
+A busy machine adds waiting for a processor to every part of a loop; it counts as oversubscription,
+and parts are compared without it unless it is what was planted.
+"""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+
+import workbench as wb
+from workbench import clinic
+from workbench.run.run import Run
+
+HERE = [case.name for case in clinic.CASES if not case.needs_accelerator]
+FASTEST_S = 30
+"""Three times what a case may take on two processors, as tests run beside other work."""
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore:This DataLoader will create 4 worker processes"),
+]
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """An empty folder for the Run, and one thread, so that loops on the CPU are alike."""
+    monkeypatch.chdir(tmp_path)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+def codes(run: Run) -> list[str]:
+    return [finding.code for finding in run.findings if finding.verdict == "yes"]
+
+
+@pytest.mark.parametrize("name", HERE)
+def test_the_fault_is_named_and_is_the_largest_part_of_the_wait(name: str) -> None:
+    case, began = clinic.case(name), time.monotonic()
+    run = wb.profile(case.workload(), progress=False)
+    assert time.monotonic() - began < FASTEST_S
+    assert case.finding in codes(run)
+    split = run.rank().stalls
+    assert split is not None
+    assert sum(ns or 0 for ns in split.by_part.values()) == split.exposed_ns
+    beside = {"other", "oversubscription"} - {case.stall}
+    parts = {part: ns for part, ns in split.by_part.items() if ns and part not in beside}
+    assert max(parts, key=lambda part: parts[part]) == case.stall
+
+
+@pytest.mark.parametrize("name", HERE)
+def test_the_cure_makes_the_finding_go_away(name: str) -> None:
+    case = clinic.case(name)
+    run = wb.profile(case.cured(), case.settings(), progress=False)
+    assert case.finding not in codes(run)
+
+
+def test_settings_cure_what_other_code_need_not() -> None:
+    by_code = [case.name for case in clinic.CASES if case.settings() is None]
+    assert by_code == ["slow_collate", "row_wise_table"]
