@@ -30,7 +30,8 @@ def is_compiled(model: Any) -> bool:
     if not isinstance(model, nn.Module):
         return False
     return any(
-        getattr(module, "_compiled_call_impl", None) is not None or hasattr(module, "_orig_mod")
+        module.__dict__.get("_compiled_call_impl") is not None
+        or "_orig_mod" in module.__dict__.get("_modules", ())
         for module in model.modules()
     )
 

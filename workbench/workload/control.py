@@ -97,9 +97,10 @@ class Control:
             model: What is called; only one that has ranks has anything to leave out.
             last: Whether this is the last micro-batch of the step.
         """
+        if last or not isinstance(model, nn.Module):
+            return nullcontext()
         no_sync = getattr(model, "no_sync", None)
-        wanted = not last and isinstance(model, nn.Module) and callable(no_sync)
-        return no_sync() if wanted and no_sync is not None else nullcontext()
+        return no_sync() if callable(no_sync) else nullcontext()
 
     def forward(self) -> AbstractContextManager[Any]:
         """The region of forward pass and loss: autocast, and the range ``forward`` in the trace."""

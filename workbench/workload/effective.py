@@ -29,7 +29,7 @@ def effective_values(
         "trainable_parameters": (
             None if parameters is None else sum(p.numel() for p in parameters if p.requires_grad)
         ),
-        "training_mode": model.training if isinstance(model, nn.Module) else None,
+        "training_mode": getattr(model, "training", None),
         "step": _step_kind(work),
         "optimizers": [type(optimizer).__name__ for optimizer in work.optimizers],
         "schedulers": [type(scheduler).__name__ for scheduler in work.schedulers],

@@ -4,8 +4,6 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, suppress
 from types import TracebackType
 
-from torch import nn
-
 from workbench.settings import Settings
 from workbench.units import bytes_text
 from workbench.workload.applying import apply, run_device
@@ -150,7 +148,7 @@ class _Preparation(AbstractContextManager[Training]):
 
 
 def _decisions(work: Workload, *, keep_training: bool) -> Iterator[str]:
-    training_mode = isinstance(work.model, nn.Module) and work.model.training
+    training_mode = getattr(work.model, "training", None) is True
     if work.step is None and not work.trains:
         yield "no loss and no optimizer: inference, forward pass only"
         if training_mode:

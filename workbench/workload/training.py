@@ -183,9 +183,20 @@ def _train(plan: Plan, batch: Any) -> Tensor:
     with _learning():
         loss = _forward_and_backward(plan, _placed(plan, batch))
         plan.control.optimizer_step(*work.optimizers)
-        for scheduler in work.schedulers:
-            scheduler.step()
+        _step_schedulers(work)
     return loss
+
+
+def _step_schedulers(work: Workload) -> None:
+    for scheduler in work.schedulers:
+        try:
+            scheduler.step()
+        except Exception as error:
+            error.add_note(
+                f"{type(scheduler).__name__} is stepped after every step, warm-up included. One "
+                "that ends, or counts epochs: leave scheduler out of the Workload."
+            )
+            raise
 
 
 def _train_by_closure(plan: Plan, batch: Any) -> Tensor | None:
@@ -201,8 +212,7 @@ def _train_by_closure(plan: Plan, batch: Any) -> Tensor | None:
 
         for optimizer in plan.work.optimizers:
             optimizer.step(cast("Callable[[], float]", closure))
-        for scheduler in plan.work.schedulers:
-            scheduler.step()
+        _step_schedulers(plan.work)
     return losses[0] if losses else None
 
 

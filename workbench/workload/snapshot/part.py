@@ -77,8 +77,9 @@ class Part:
             self.bindings.append(save_slots(target, names))
         if isinstance(target, DataLoader):
             self.loaders.append((target, target.__dict__.get("_iterator")))
-        if isinstance(target, nn.Module):
-            self.modes.append((target, target.training))
+        mode = getattr(target, "training", None) if isinstance(target, nn.Module) else None
+        if isinstance(mode, bool):  # a frozen TorchScript module has none
+            self.modes.append((target, mode))
 
     def _add_tensor(self, tensor: Tensor, *, owned: bool, storages: set[tuple[Any, ...]]) -> None:
         self.tensors.append(save_tensor(tensor))

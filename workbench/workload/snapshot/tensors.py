@@ -110,6 +110,8 @@ def storage_of(tensor: Tensor) -> torch.UntypedStorage | None:
 
 
 def _placed_as(tensor: Tensor, alias: Tensor) -> bool:
+    if tensor.is_nested or alias.is_nested:  # without a shape that could be compared
+        return tensor.is_nested is alias.is_nested and tensor.layout is alias.layout
     if (tensor.dtype, tensor.device, tensor.layout, tensor.shape) != (
         alias.dtype,
         alias.device,
