@@ -1,4 +1,4 @@
-"""What every test may ask for: where the real traces are, and when their absence is an error."""
+"""What every test may ask for, and what is left out where real traces or a device are missing."""
 
 import os
 from pathlib import Path
@@ -15,17 +15,30 @@ def traces_root() -> Path:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out tests that need the real traces where there are none; in CI that is an error."""
-    if os.environ.get(_VARIABLE):
-        return
-    needing = [item for item in items if item.get_closest_marker("traces")]
+    """Leave out tests that need what is not here, and say so; in CI missing traces are an error."""
+    if not os.environ.get(_VARIABLE):
+        reason = f"tests need real traces: set {_VARIABLE} to their folder"
+        left = _leave_out(config, items, "traces", reason)
+        if left and os.environ.get("CI") == "true":
+            raise pytest.UsageError(f"{left} {reason} (in CI they must run).")
+    if any(item.get_closest_marker("gpu") for item in items) and not _accelerator():
+        _leave_out(config, items, "gpu", "tests need an accelerator, and torch has none here")
+
+
+def _accelerator() -> bool:
+    import torch
+
+    return torch.accelerator.is_available()
+
+
+def _leave_out(config: pytest.Config, items: list[pytest.Item], mark: str, reason: str) -> int:
+    """Deselect what carries the mark; returns how many that were."""
+    needing = [item for item in items if item.get_closest_marker(mark)]
     if not needing:
-        return
-    reason = f"{len(needing)} tests need real traces: set {_VARIABLE} to their folder"
-    if os.environ.get("CI") == "true":
-        raise pytest.UsageError(f"{reason} (in CI they must run).")
-    items[:] = [item for item in items if not item.get_closest_marker("traces")]
+        return 0
+    items[:] = [item for item in items if not item.get_closest_marker(mark)]
     config.hook.pytest_deselected(items=needing)
     reporter = config.pluginmanager.get_plugin("terminalreporter")
     if reporter is not None:
-        reporter.write_line(f"{reason}; left out.")
+        reporter.write_line(f"{len(needing)} {reason}; left out.")
+    return len(needing)

@@ -2,16 +2,20 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import psutil
 import pytest
 import torch
 
-from workbench.machine import attention_back_ends, dtypes, known_probe, probe, probing
+from workbench.machine import attention_back_ends, dtypes, known_probe, probe, probing, trial
 from workbench.machine.dtypes import DTYPES, DtypeProbe
 from workbench.machine.trial import grown
 
@@ -279,12 +283,114 @@ def test_sizes_grow_only_while_the_next_one_is_sure_to_be_cheap(monkeypatch: pyt
     assert size == seen[-1] == 256
 
 
+def test_an_interrupt_takes_the_child_with_it(tmp_path: Path):
+    """Ctrl-C while it waits: the child of this test would go on for a minute."""
+    place = tmp_path / "pid"
+    code = f"import os; open({str(place)!r}, 'w').write(str(os.getpid())); time.sleep(60)"
+    done = threading.Event()
+
+    def interrupt() -> None:
+        while not (place.exists() and place.read_text()) and not done.wait(0.05):
+            pass
+        if not done.is_set():
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+
+    def handler(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGINT, handler)
+    watcher = threading.Thread(target=interrupt)
+    watcher.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            probing.run_trial("cpu", 1.0, script=script(tmp_path, code))
+    finally:
+        done.set()
+        watcher.join()
+        signal.signal(signal.SIGINT, before)
+    assert not psutil.pid_exists(int(place.read_text()))
+
+
+def on_device(device: str, described: dict[str, Any]) -> dict[str, bool | None]:
+    """Which types are native on a device that described itself so."""
+    answers = dtypes._answers(device, {**whole(), "device": described})
+    return {each.dtype: each.native for each in answers}
+
+
+@pytest.mark.parametrize(
+    ("device", "described", "native"),
+    [
+        ("cuda:0", {"name": "NVIDIA H100 80GB HBM3", "arch": "sm_90"}, {"tf32", "bf16", "fp8"}),
+        ("cuda:0", {"name": "NVIDIA A100", "arch": "sm_80"}, {"tf32", "bf16"}),
+        ("cuda:0", {"name": "Tesla V100", "arch": "sm_70"}, set()),
+        ("cuda:0", {"name": "AMD Instinct MI250X", "arch": "gfx90a:sramecc+"}, {"bf16"}),
+    ],
+)
+def test_a_devices_own_description_tells_what_is_native(
+    device: str, described: dict[str, Any], native: set[str]
+):
+    found = on_device(device, described)
+    assert {name for name, is_native in found.items() if is_native} == {"fp32", "fp16"} | native
+
+
+def test_a_gtx_converts_fp16_and_an_unknown_device_tells_nothing():
+    assert on_device("cuda:0", {"name": "GeForce GTX 1650", "arch": "sm_75"})["fp16"] is False
+    assert on_device("cuda:0", {})["fp16"] is None
+    xpu = on_device("xpu:0", {"has_fp16": True, "has_bfloat16_conversions": False})
+    assert (xpu["fp16"], xpu["bf16"]) == (True, False)
+    mps = on_device("mps", {"type": "mps"})
+    assert (mps["fp16"], mps["bf16"], mps["fp8"]) == (True, None, False)
+
+
+def test_asking_about_a_gpu_opens_none_here(counted: list[str], monkeypatch: pytest.MonkeyPatch):
+    def touched(*_: object) -> None:
+        raise AssertionError("looking must not initialise the device")
+
+    for name in ("_lazy_init", "get_device_properties", "get_device_name", "current_device"):
+        monkeypatch.setattr(torch.cuda, name, touched)
+    assert of(probe("cuda:0"), "fp16").supported
+    assert counted == ["cuda:0"]
+
+
+class FakeCuda:
+    """A torch of which the trial uses the description of one device."""
+
+    def __init__(self, **properties: Any) -> None:
+        self.cuda = SimpleNamespace(get_device_properties=lambda _: SimpleNamespace(**properties))
+
+    def ones(self, *_: Any, device: str) -> torch.Tensor:
+        return torch.ones(1)
+
+
+@pytest.mark.parametrize(
+    ("properties", "arch"),
+    [
+        ({"name": "NVIDIA H100", "major": 9, "minor": 0}, "sm_90"),
+        ({"name": "MI300X", "major": 9, "minor": 4, "gcnArchName": "gfx942"}, "gfx942"),
+    ],
+)
+def test_the_child_describes_its_device(properties: dict[str, Any], arch: str):
+    found = trial.described(FakeCuda(**properties), "cuda:0")
+    assert (found["name"], found["arch"]) == (properties["name"], arch)
+
+
+def test_what_torch_says_it_cannot_do_is_an_answer(monkeypatch: pytest.MonkeyPatch):
+    def products(*_: Any) -> Any:
+        def make() -> Any:
+            raise RuntimeError('"addmm_impl" not implemented for Half\nmore')
+
+        return make
+
+    monkeypatch.setattr(trial, "products", products)
+    found = trial.tried(torch, "cpu", "fp16", 0.1)
+    assert found == {"supported": False, "reason": '"addmm_impl" not implemented for Half'}
+
+
 @pytest.mark.gpu
 def test_a_real_gpu_is_asked_without_being_opened_here():
-    if not torch.cuda.is_available():
-        pytest.fail("marked gpu: run it where there is one")
     code = (
-        "import torch; from workbench.machine import probe; found = probe('cuda:0'); "
+        "import torch; from workbench.machine import probe; "
+        "name = f'{torch.accelerator.current_accelerator().type}:0'; found = probe(name); "
         "assert not torch.cuda.is_initialized(); print([(p.dtype, p.matmul_ratio) for p in found])"
     )
     done = subprocess.run(

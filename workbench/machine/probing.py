@@ -116,6 +116,9 @@ def run_trial(device: str, time_limit_s: float, *, script: Path = TRIAL) -> Foun
     finally:
         if child.poll() is None:  # an interrupt came
             _killed(child)
+        for pipe in (child.stdout, child.stderr):
+            if pipe is not None:
+                pipe.close()
     last = (errors or "").strip().splitlines()
     return _read(out or "", last[-1][:300] if last else None, limit_s=time_limit_s)
 
