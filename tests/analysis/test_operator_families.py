@@ -5,7 +5,7 @@ import pytest
 from tests.analysis.traces import US, columns
 from tests.kineto import Kineto
 from workbench.analysis.launches import join_launches
-from workbench.analysis.operator_families import operator_family, operator_family_table
+from workbench.analysis.operator_families import family_times, operator_family, operator_times
 
 CORPUS = {
     "gemm": ["aten::mm", "aten::addmm", "aten::baddbmm", "aten::linear", "aten::_scaled_mm"],
@@ -45,8 +45,10 @@ def test_self_times_sum_by_family_and_compilation_is_left_out() -> None:
     trace.op("aten::relu", 560, 10)
     trace.op("aten::mul", 570, 20)
     read = columns(trace)
-    table = operator_family_table(read, join_launches(read), None)
-    assert table is not None
+    operators = operator_times(read, join_launches(read), None)
+    assert operators is not None
+    assert operators["name"].tolist()[:2] == ["aten::addmm", "aten::mul"]
+    table = family_times(operators)
     found = {row.family: (row.calls, row.host_self_ns, row.most_in) for row in table.itertuples()}
     assert found == {
         "gemm": (2, 46 * US, "aten::addmm"),
@@ -60,4 +62,4 @@ def test_without_operators_there_is_no_table() -> None:
     trace = Kineto()
     trace.range("mine", 0, 10)
     read = columns(trace)
-    assert operator_family_table(read, join_launches(read), None) is None
+    assert operator_times(read, join_launches(read), None) is None

@@ -187,6 +187,21 @@ def test_that_no_rule_fires_is_said_once(tmp_path: Path) -> None:
     assert NONE in repr(run.part("findings")), "shown alone, it must say something"
 
 
+def test_an_operator_leads_in_the_steps_that_count_not_in_warm_up(tmp_path: Path) -> None:
+    """The first step compiles for 900 us and expands for 500: steps after it multiply."""
+    trace = Kineto()
+    trace.step(0, 0, 2000)
+    trace.op("entire_frame_compile (dynamo_timed)", 0, 900)
+    trace.op("aten::expand", 1000, 500)
+    for number in range(1, 6):
+        at = 1900 + 100 * number
+        trace.step(number, at, 100)
+        trace.op("aten::mm", at, 60)
+        trace.op("aten::relu", at + 60, 20)
+    said = verdict(opened(trace, tmp_path))
+    assert "aten::mm takes 75 % of the operators' time" in said, said
+
+
 def test_where_no_operator_leads_the_families_are_named(tmp_path: Path) -> None:
     """Of 100 us no operator takes 30: products take 50 together, activations 40."""
     trace = Kineto()

@@ -83,15 +83,15 @@ def operator_family(name: str) -> str:
     return next((family for family, pattern in _COMPILED if pattern.search(name)), OTHER)
 
 
-def operator_family_table(
+def operator_times(
     trace: Trace,
     launches: Launches,
     ranges: tuple[NDArray[np.int64], NDArray[np.int64]] | None,
 ) -> pd.DataFrame | None:
-    """One row a family, most host time first; ``None`` without operators.
+    """One row an operator, most host time first; ``None`` without operators.
 
     Self time leaves out operators called on the same thread, so it sums to the time inside any.
-    ``most_in`` is the operator with most of it. Compilation is no operator's work and left out.
+    Compilation is no operator's work and left out.
 
     Args:
         trace: The event table.
@@ -105,17 +105,25 @@ def operator_family_table(
     kept = inside(ranges, found.nesting.start) & ~np.isin(found.name, compiling)
     if not kept.any():
         return None
-    table = pd.DataFrame(
+    calls = pd.DataFrame(
         {
-            "name": [trace.names[code] for code in found.name[kept].tolist()],
+            "code": found.name[kept],
             "calls": found.calls[kept],
             "host_self_ns": found.host_self[kept],
         }
     )
-    names = table.groupby("name", sort=True).sum().reset_index()
-    names["family"] = [operator_family(name) for name in names["name"]]
-    names = names.sort_values(["host_self_ns", "name"], ascending=[False, True], kind="stable")
-    families = names.groupby("family", sort=True).agg(
+    table = calls.groupby("code").sum().reset_index()
+    table["name"] = [trace.names[code] for code in table.pop("code").tolist()]
+    table["family"] = [operator_family(name) for name in table["name"]]
+    table = table[["name", "family", "calls", "host_self_ns"]]
+    return table.sort_values(
+        ["host_self_ns", "name"], ascending=[False, True], kind="stable", ignore_index=True
+    )
+
+
+def family_times(operators: pd.DataFrame) -> pd.DataFrame:
+    """One row a family, most host time first; ``most_in`` is the operator with most of it."""
+    families = operators.groupby("family", sort=True).agg(
         calls=("calls", "sum"), host_self_ns=("host_self_ns", "sum"), most_in=("name", "first")
     )
     whole = int(families["host_self_ns"].sum())

@@ -197,13 +197,20 @@ class Details:
         return shape_table(rank.trace, rank.launches, rank.host_window)
 
     @cached_property
-    def operator_families(self) -> pd.DataFrame | None:
-        """Host time of operators by family over the same steps; ``None`` without operators."""
-        from workbench.analysis.operator_families import operator_family_table
+    def operator_times(self) -> pd.DataFrame | None:
+        """Host time of every operator over the same steps; ``None`` without operators."""
+        from workbench.analysis.operator_families import operator_times
 
         rank, ranges = self._rank, self._ranges
         bounds = None if ranges is None else (ranges.start, ranges.end)
-        return operator_family_table(rank.trace, rank.launches, bounds)
+        return operator_times(rank.trace, rank.launches, bounds)
+
+    @cached_property
+    def operator_families(self) -> pd.DataFrame | None:
+        """The same by family."""
+        from workbench.analysis.operator_families import family_times
+
+        return None if self.operator_times is None else family_times(self.operator_times)
 
     @cached_property
     def modules(self) -> pd.DataFrame | None:

@@ -16,8 +16,6 @@ from workbench.units import count_text, share_text, significant, spread_text, ti
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    import pandas as pd
-
     from workbench.figures.breakdown import Doubt
     from workbench.findings import Finding
     from workbench.run.run import Run
@@ -120,35 +118,21 @@ def _where_it_goes(run: Run) -> str | None:
 
 def _operators(run: Run) -> str:
     """What takes the operators' time on the host: one operator that leads, else the families."""
-    own = _own_times(run)
-    if own is None:
-        return ""
-    share = float(own.max() / own.sum())
-    if share >= LEADING:
-        longest = names.shorten(str(own.idxmax()), 40)
-        return f"; {longest} takes {share_text(share)} of the operators' time"
     from workbench.analysis.operator_families import OTHER
 
-    families = run.ranks[0].details.operator_families
-    if families is None:
+    more = run.ranks[0].details
+    table, families = more.operator_times, more.operator_families
+    if table is None or families is None or not (whole := table["host_self_ns"].sum()):
         return ""
+    first = table.iloc[0]
+    if (share := float(first["host_self_ns"] / whole)) >= LEADING:
+        longest = names.shorten(str(first["name"]), 40)
+        return f"; {longest} takes {share_text(share)} of the operators' time"
     known = families[families["family"] != OTHER]
     most = known[known["share"] >= WORTH_NAMING].head(MOST_FAMILIES)
     pairs = zip(most["family"], most["share"], strict=True)
     named = [f"{family} {share_text(part)}" for family, part in pairs]
     return f"; of the operators' time {', '.join(named)}" if named else ""
-
-
-def _own_times(run: Run) -> pd.Series[int] | None:
-    """Self time of every operator by name, compilation left out; ``None`` where there is none."""
-    from workbench.analysis.causes import range_cause
-
-    table = run.operators
-    if table is None:
-        return None
-    own = table.groupby("name")["host_self_ns"].sum()
-    own = own[[range_cause(str(name)) != "compilation" for name in own.index]]
-    return own if own.sum() > 0 else None
 
 
 def _silence(run: Run) -> str:
