@@ -17,6 +17,16 @@ _ALONE = {
     "compile": "torch.compile(model)",
     "non_blocking": "tensor.to(device, non_blocking=True)",
     "channels_last": "model.to(memory_format=torch.channels_last)",
+    "set_to_none": "optimizer.zero_grad(set_to_none=True)",
+}
+_BY_VALUE = {
+    ("precision", "bf16"): "torch.autocast(device_type, dtype=torch.bfloat16)",
+    ("precision", "fp16"): (
+        "torch.autocast(device_type, dtype=torch.float16) with torch.amp.GradScaler()"
+    ),
+    ("precision", "fp32"): "torch.autocast(device_type, enabled=False)",
+    ("precision", "tf32"): 'torch.set_float32_matmul_precision("high")',
+    ("autocast_cache", False): "torch.autocast(device_type, cache_enabled=False)",
 }
 
 
@@ -32,9 +42,10 @@ def torch_calls(setting: Mapping[str, Any] | None) -> str | None:
     for name, value in setting.items():
         if name in _OF_LOADER:
             continue
-        if name not in _ALONE or value is not True:
+        call = _ALONE.get(name) if value is True else _BY_VALUE.get((name, value))
+        if call is None:
             return None
-        made.append(_ALONE[name])
+        made.append(call)
     return " and ".join(made)
 
 

@@ -8,7 +8,9 @@ from workbench.profiling.active import Seen
 from workbench.profiling.phases import CapturePlan, Phase, current_device
 from workbench.profiling.schedule import Schedule
 from workbench.profiling.writing import Measured
+from workbench.recording.environment import dtype_costs
 from workbench.recording.lead import lead_steps
+from workbench.settings import Settings
 
 _LEAST_BLOCK = 3
 """Fewer steps than this are not a block of their own."""
@@ -36,6 +38,7 @@ def gather(schedule: Schedule, seen: Seen, error: BaseException | None) -> Measu
         warnings=seen.warnings,
         labels=seen.labels,
         notes=schedule.notes,
+        dtypes=dtype_costs({"device": "cpu" if device is None else str(device)}, Settings()),
     )
     _measure_blocks(measured, schedule.phases, seen)
     if complete < planned:
