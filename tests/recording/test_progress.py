@@ -7,6 +7,7 @@ import threading
 
 import pytest
 
+from workbench.recording import progress
 from workbench.recording.progress import Progress
 
 
@@ -47,6 +48,7 @@ def test_it_never_shows_more_steps_than_its_total(monkeypatch: pytest.MonkeyPatc
     """Two steps are expected and five come, as when a noisy machine is measured again."""
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setattr(progress, "_STAGE_S", 0.0)
     with Progress(shown=True, title="resnet18") as bar:
         bar.expect(2)
         for _ in range(5):
@@ -57,3 +59,17 @@ def test_it_never_shows_more_steps_than_its_total(monkeypatch: pytest.MonkeyPatc
     ]
     assert (5, 5) in shown
     assert all(done <= total for done, total in shown)
+
+
+def test_stages_that_follow_at_once_do_not_flood_a_notebook(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """50 stages without a pause: the empty bar, the first stage, the line that clears it."""
+    monkeypatch.setattr(progress, "_STAGE_S", 60.0)
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    with Progress(shown=True, title="resnet18") as bar:
+        for number in range(50):
+            bar.stage(f"stage {number}")
+    assert "stage 0" in terminal.getvalue()
+    assert "stage 1" not in terminal.getvalue()

@@ -135,3 +135,15 @@ def test_a_name_that_is_not_there_is_answered_in_one_line(tmp_path: Path) -> Non
     with pytest.raises(RunError, match=r"there: 20 older ones, .*run-2\d") as refused:
         wb.runs(tmp_path)["mine"]
     assert len(str(refused.value)) < 400
+
+
+def test_a_long_list_shows_the_newest_and_says_how_many_more(tmp_path: Path) -> None:
+    """120 Runs, of which 100 are shown: 20 are only counted."""
+    for number in range(120):
+        put(tmp_path, f"run-{number:03}")
+    listed = wb.runs(tmp_path)
+    assert len(listed) == 120
+    for text in (repr(listed), listed._repr_mimebundle_()["text/html"]):
+        assert "20 older ones are there as well" in text
+        assert text.count("run-") == 100
+        assert "run-119" in text

@@ -17,6 +17,9 @@ _COLUMNS = (
     Column(name="size", kind="bytes"),
 )
 
+SHOWN_MOST = 100
+"""A longer list shows the newest ones: a notebook keeps every output."""
+
 
 class EntryLike(Protocol):
     """What a list shows of one Run (``store.folder.RunEntry``)."""
@@ -63,9 +66,12 @@ def _table(entries: Sequence[EntryLike], where: str) -> Table:
             entry.step_ns,
             entry.size_bytes,
         )
-        for entry in entries
+        for entry in entries[-SHOWN_MOST:]
     )
-    return Table(caption=f"Runs in {where}, oldest first", columns=_COLUMNS, rows=rows)
+    caption = f"Runs in {where}, oldest first"
+    if len(entries) > SHOWN_MOST:
+        caption += f"; {len(entries) - SHOWN_MOST} older ones are there as well: .names() has all"
+    return Table(caption=caption, columns=_COLUMNS, rows=rows)
 
 
 def _empty(where: str) -> str:

@@ -1,11 +1,14 @@
 """A progress bar in text, which a saved notebook shows as well as a terminal does."""
 
 import sys
+import time
 from types import TracebackType
 from typing import Any, Self
 
 _LEAST_S = 0.5
 """Seconds between two updates: a notebook that runs headless stores each of them."""
+_STAGE_S = 0.25
+"""The same where a new stage begins: at most 4 a second."""
 
 
 class Progress:
@@ -30,9 +33,11 @@ class Progress:
             self._bar.close()
 
     def stage(self, text: str) -> None:
-        """Say what is going on."""
+        """Say what is going on; at once, unless the bar was drawn a moment ago."""
         if self._bar is not None:
-            self._bar.set_postfix_str(text, refresh=True)
+            first = not self._bar.postfix
+            due = time.time() - self._bar.last_print_t >= _STAGE_S
+            self._bar.set_postfix_str(text, refresh=first or due)
 
     def expect(self, more: int) -> None:
         """How many steps are still to come."""

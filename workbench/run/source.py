@@ -208,11 +208,14 @@ class Runs:
         return runs_text(list_runs(self._place), where=str(self.folder))
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        from workbench.pages.runs import runs_html
+        from workbench.pages.runs import runs_html, runs_text
         from workbench.store.folder import list_runs
 
-        page = runs_html(list_runs(self._place), where=str(self.folder))
-        return {"text/html": page, "text/plain": repr(self)}
+        entries, where = list_runs(self._place), str(self.folder)
+        return {
+            "text/html": runs_html(entries, where=where),
+            "text/plain": runs_text(entries, where=where),
+        }
 
 
 def runs(folder: str | Path = "runs") -> Runs:
