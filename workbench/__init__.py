@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from workbench.run.source import open_run as open  # noqa: A004
     from workbench.run.source import runs
     from workbench.settings import Record, Settings
-    from workbench.tuning.verify import verify
+    from workbench.tuning import verify
     from workbench.workload import Workload
 
 __version__ = version()
@@ -32,7 +32,7 @@ _WHERE = {
     "open": "workbench.run.source:open_run",
     "runs": "workbench.run.source:runs",
     "compare": "workbench.run.compare:compare",
-    "verify": "workbench.tuning.verify:verify",
+    "verify": "workbench.tuning:verify",
     "report": "workbench.reporting:report",
 }
 
