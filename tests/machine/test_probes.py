@@ -355,6 +355,8 @@ def test_asking_about_a_gpu_opens_none_here(counted: list[str], monkeypatch: pyt
 class FakeCuda:
     """A torch of which the trial uses the description of one device."""
 
+    float8_e4m3fn = float8_e4m3fnuz = ""
+
     def __init__(self, **properties: Any) -> None:
         self.cuda = SimpleNamespace(get_device_properties=lambda _: SimpleNamespace(**properties))
 
@@ -372,6 +374,15 @@ class FakeCuda:
 def test_the_child_describes_its_device(properties: dict[str, Any], arch: str):
     found = trial.described(FakeCuda(**properties), "cuda:0")
     assert (found["name"], found["arch"]) == (properties["name"], arch)
+
+
+@pytest.mark.parametrize(
+    ("arch", "kind"), [("gfx942:sramecc+", "e4m3fnuz"), ("gfx950", "e4m3fn"), (None, "e4m3fn")]
+)
+def test_fp8_of_the_mi300_has_another_zero(arch: str | None, kind: str):
+    fake = FakeCuda(name="a device", major=9, minor=0, gcnArchName=arch)
+    fake.float8_e4m3fn, fake.float8_e4m3fnuz = "e4m3fn", "e4m3fnuz"
+    assert trial.fp8_kind(fake, "cuda:0") == kind
 
 
 def test_what_torch_says_it_cannot_do_is_an_answer(monkeypatch: pytest.MonkeyPatch):

@@ -9,6 +9,7 @@ imitated fp16 product of 1024² takes ten seconds. On the CPU one thread is time
 which other load does not reach.
 """
 
+import contextlib
 import faulthandler
 import json
 import os
@@ -44,6 +45,7 @@ def main(device: str, seconds: float, threads: int) -> None:
 
     torch.set_num_threads(threads)
     say({"device": described(torch, device)})
+    warm(torch, device)
     # Ends the process from a thread of its own, also while an operator does not come back.
     with open(os.devnull, "w") as nowhere:  # noqa: PTH123 - must stay open until the end
         faulthandler.dump_traceback_later(seconds, exit=True, file=nowhere)
@@ -57,6 +59,13 @@ def main(device: str, seconds: float, threads: int) -> None:
             share = 0.9 * (over - time.monotonic()) / (2 * (len(ORDER) - place))
             say({"dtype": dtype} | tried(torch, device, dtype, share))
         faulthandler.cancel_dump_traceback_later()
+
+
+def warm(torch: Any, device: str) -> None:
+    """The first product and convolution load libraries, which is no part of the limited time."""
+    with contextlib.suppress(Exception):
+        once(torch, device, products(torch, device, 64, "tf32")()[0])
+        once(torch, device, convolutions(torch, device, (8, 8), "tf32")()[0])
 
 
 def say(what: dict[str, Any]) -> None:
@@ -168,7 +177,7 @@ def products(torch: Any, device: str, n: int, dtype: str) -> Callable[[], Calls]
         if dtype in ("fp32", "tf32"):
             return plain, with_tf32(torch, plain)
         if dtype == "fp8":
-            low, one = a.to(torch.float8_e4m3fn), torch.ones((), device=device)
+            low, one = a.to(fp8_kind(torch, device)), torch.ones((), device=device)
             high = low.t()
 
             def scaled() -> Any:
@@ -182,6 +191,12 @@ def products(torch: Any, device: str, n: int, dtype: str) -> Callable[[], Calls]
         return plain, lambda: c @ d
 
     return make
+
+
+def fp8_kind(torch: Any, device: str) -> Any:
+    """The eight-bit type of the device's instructions; AMD's gfx94x have one of their own."""
+    arch = str(described(torch, device).get("arch"))
+    return torch.float8_e4m3fnuz if arch.startswith("gfx94") else torch.float8_e4m3fn
 
 
 def convolutions(
