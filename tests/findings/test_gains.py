@@ -1,5 +1,6 @@
 """Gains about one wait agree: no part gains more than a free loader, nor more than it can."""
 
+import dataclasses
 from typing import Any
 
 import pytest
@@ -122,3 +123,20 @@ def test_inside_the_loop_a_part_saves_what_it_takes() -> None:
     assert finding is not None
     assert finding.saving_ns_per_step_at_most == pytest.approx(40 * MS)
     assert finding.speedup_at_most == pytest.approx(85 / 45)
+
+
+def test_batches_that_are_made_in_no_time_are_not_what_a_held_up_step_waits_for() -> None:
+    """44 µs a batch, in steps of 25 ms: one step of six was held up, and its mean waits 1.3 ms."""
+    made = stages(
+        batch_ns=44_000.0, fetch_ns=440_000, fetch_cpu_ns=400_000, samples_ns=200_000,
+        collate_ns=200_000,
+    )  # fmt: skip
+    split = {"collate": 10, "oversubscription": 90}
+    facts = waiting(25, 1.3, loader_stages=made, stalls_ns=split, effective={"workers": 0})
+    assert found(facts, "WB101") is not None
+    assert found(facts, "WB102") is None
+    slow = dataclasses.replace(made, batch_ns=1.3e6, fetch_ns=13 * MS, samples_ns=3 * MS)
+    slow = dataclasses.replace(slow, collate_ns=10 * MS, fetch_cpu_ns=13 * MS)
+    split = {"collate": 90, "oversubscription": 10}
+    facts = waiting(20, 1.3, loader_stages=slow, stalls_ns=split, effective={"workers": 0})
+    assert found(facts, "WB102") is not None

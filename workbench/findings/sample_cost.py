@@ -14,6 +14,7 @@ is not seen.
 from typing import Any
 
 from workbench.findings.finding import Facts, Finding
+from workbench.findings.input_wait import NOTE_SHARE, samples_per_step
 from workbench.findings.loader_advice import BATCHED, READ_SHARE, row_by_row, whole_batches
 from workbench.findings.stalled import Stalled, stalled
 from workbench.units import share_text, time_text
@@ -38,12 +39,25 @@ def sample_cost(facts: Facts) -> Finding | None:
         if stages.cpu_share < BUSY_SHARE or whole_batches(facts):
             return None
     names = (*_WORK, "transfer", "starvation", "blocked", "other") if rows else _WORK
-    if not found.leads(*names):
+    if not found.leads(*names) or _quick(facts, found):
         return None
     return _finding(facts, found, names, rows=rows)
 
 
 _WORK = ("decode", "collate")
+
+
+def _quick(facts: Facts, found: Stalled) -> bool:
+    """Whether the training process makes its usual batch in next to no time.
+
+    A few steps that something else held up make a mean wait, and no sample of theirs is to blame.
+    """
+    stages = facts.loader_stages
+    if stages is None or found.workers:
+        return False
+    samples, each = samples_per_step(facts), stages.samples
+    batches = samples * stages.batches / each if samples and each else 1.0
+    return stages.batch_ns * max(batches, 1.0) <= NOTE_SHARE * found.wait.step_ns
 
 
 def _finding(facts: Facts, found: Stalled, names: tuple[str, ...], *, rows: bool) -> Finding:
