@@ -99,3 +99,21 @@ def test_a_scheduled_profiler_is_seen_while_it_waits_and_warms_up() -> None:
                 refuse_foreign_profiler()
             theirs.step()
     refuse_foreign_profiler()
+
+
+class Holder:
+    """Holds itself and a profiler, as a trainer does that broke off."""
+
+    def __init__(self) -> None:
+        self.itself = self
+        self.profiler = profile(activities=CPU, schedule=schedule(wait=5, warmup=1, active=1))
+        self.profiler.__enter__()
+
+
+def test_a_waiting_profiler_that_nobody_holds_any_more_is_no_obstacle() -> None:
+    gc.disable()
+    try:
+        Holder()
+        claim("wb.profile").release()
+    finally:
+        gc.enable()

@@ -91,6 +91,8 @@ def refuse_foreign_profiler() -> None:
     if profiler._is_profiler_enabled or _profiler_enabled():
         raise ProfilerBusyError(_foreign("a torch profiler is already recording"))
     if _scheduled_profiler_waits():
+        gc.collect()  # one that nobody can reach any more, as a Trainer that failed leaves it
+    if _scheduled_profiler_waits():
         raise ProfilerBusyError(_foreign("a torch profiler with a schedule is waiting to record"))
 
 
