@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -118,6 +119,18 @@ def test_a_scale_that_overflows_skips_the_step_and_is_counted() -> None:
         assert torch.equal(work.model.weight, weight)
         assert training.skipped_steps == 1
         assert "1 optimizer steps in 1 steps were skipped: fp16 gradients" in training.notes[-1]
+
+
+@pytest.mark.usefixtures("fp16")
+def test_a_schedule_waits_for_a_step_that_was_not_skipped() -> None:
+    """Torch warns of a schedule that goes on before the first step of its optimizer."""
+    work = _work(nn.Linear(3, 2))
+    schedule = torch.optim.lr_scheduler.StepLR(work.optimizers[0], 1, gamma=0.5)
+    work = replace(work, scheduler=schedule)
+    for scale, rate in ((2.0**126, 0.1), (1.0, 0.05)):
+        with prepare(work, Settings(precision="fp16", loss_scale=scale)) as training:
+            training.step(next(training.batches()))
+            assert schedule.get_last_lr() == [rate]
 
 
 @pytest.mark.usefixtures("fp16")

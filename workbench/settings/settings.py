@@ -268,7 +268,7 @@ class Settings:
     Does: ``torch.set_num_interop_threads``, which torch allows once in a process and before the
     first parallel work.
     Helps: models that fork work with ``torch.jit.fork``; others do not use it.
-    Hurts: nothing.
+    Hurts: it cannot be put back: the number stays until the process ends, which a note says.
     Needs: a fresh process; refused where torch has fixed the number.
     """
     worker_threads: int | None = None

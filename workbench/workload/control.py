@@ -131,8 +131,12 @@ class Control:
             self.unscale(*optimizers)
             clip(optimizers, self._clip_norm)
 
-    def optimizer_step(self, *optimizers: Optimizer) -> None:
-        """Clip and step the optimizers; for fp16 skip those whose gradients overflowed."""
+    def optimizer_step(self, *optimizers: Optimizer) -> bool:
+        """Clip and step the optimizers; for fp16 skip those whose gradients overflowed.
+
+        Returns:
+            Whether a schedule should go on: not when all of them were skipped.
+        """
         self._used.add("optimizer_step")
         self.clip(*optimizers)
         stepped: list[bool | None] = []
@@ -146,6 +150,7 @@ class Control:
             self._scaler.update()
             self.scales.add(self._scaler, stepped=None if None in stepped else all(stepped))
             self._unscaled.clear()
+        return not stepped or any(one is not False for one in stepped)
 
     def _count(self, stepped: bool | None) -> None:
         if stepped is None or self.skipped_steps is None:

@@ -182,8 +182,8 @@ def _train(plan: Plan, batch: Any) -> Tensor:
     work = plan.work
     with _learning():
         loss = _forward_and_backward(plan, _placed(plan, batch))
-        plan.control.optimizer_step(*work.optimizers)
-        _step_schedulers(work)
+        if plan.control.optimizer_step(*work.optimizers):
+            _step_schedulers(work)
     return loss
 
 
