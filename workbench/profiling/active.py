@@ -116,6 +116,7 @@ class Active:
                 end_iteration(loader, iterator)
             raise
         self._starting = None
+        self.loader.probe.without_batch()
         return iterator
 
     def ended(self) -> None:
@@ -123,7 +124,7 @@ class Active:
         if self.is_here():
             # Waits of this step so far: the loader's start, and not yet the one that ends now.
             self.seen.empty = self.schedule.done == 0 and self._batches <= 1
-            self.loader.probe.ended()
+            self.loader.probe.without_batch()
 
     @contextmanager
     def waiting(self) -> Iterator[None]:

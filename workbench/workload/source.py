@@ -67,7 +67,22 @@ def open_source(work: Workload, settings: Settings, notes: list[str], undo: Exit
         else f"data ({type(data).__name__}) gives batches that are made elsewhere"
     )
     _refuse(settings, why)
-    return Source(epoch=lambda: iter(data), kind=type(data).__name__, loader=None, iterated=data)
+    kind = type(data).__name__
+    if isinstance(data, DataLoader) and _STARTED in vars(data):
+        mine = _apart(data)
+        return Source(epoch=lambda: iter(mine), kind=kind, loader=mine)
+    return Source(epoch=lambda: iter(data), kind=kind, loader=None, iterated=data)
+
+
+_STARTED = "_initial_iter_for_state_dict"
+"""What torchdata's loader knows of an iteration that it started to be asked for its state."""
+
+
+def _apart(loader: DataLoader[Any]) -> DataLoader[Any]:
+    """A copy of a loader whose state tells of an iteration: with one of its own."""
+    copy: DataLoader[Any] = object.__new__(type(loader))
+    copy.__dict__.update(vars(loader) | {"_iterator": None, _STARTED: False})
+    return copy
 
 
 def _from_data_set(

@@ -101,11 +101,17 @@ class Workload:
 
 def is_data_set(data: object, batch_size: int | None) -> bool:
     """Whether ``data`` holds single samples, which still have to be put into batches."""
-    if isinstance(data, DataLoader):
+    if isinstance(data, DataLoader) or _is_chain_of_loader(data):
         return False
     if isinstance(data, Dataset):
         return True
     return batch_size is not None and hasattr(data, "__getitem__") and hasattr(data, "__len__")
+
+
+def _is_chain_of_loader(data: object) -> bool:
+    """Whether ``data`` is WebDataset's loader: a data set by its class, but around a loader."""
+    chained = getattr(data, "__dict__", {}).get("pipeline")
+    return isinstance(chained, list | tuple) and any(isinstance(p, DataLoader) for p in chained)
 
 
 def _check_model(work: Workload) -> None:

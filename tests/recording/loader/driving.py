@@ -18,7 +18,7 @@ def take(recorder: LoaderRecorder, loader: Any, most: int = 1000) -> Iterator[An
             try:
                 batch = next(iterator)
             except StopIteration:
-                probe.ended()
+                probe.without_batch()
                 probe.waited(began, time.monotonic_ns())
                 return
             probe.waited(began, time.monotonic_ns())

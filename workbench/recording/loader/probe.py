@@ -92,7 +92,7 @@ class LoaderProbe:
         self._process = os.getpid()
         self._delay = ThreadDelay()
         self._blind: int | None = None
-        self._ending = False
+        self._without = False
         self._call_ns = 1
         self.step = 0
         """The step that waits for batches now."""
@@ -157,17 +157,17 @@ class LoaderProbe:
         )
         return iterator
 
-    def ended(self) -> None:
-        """The wait that goes on now is told that there is no further batch."""
-        self._ending = True
+    def without_batch(self) -> None:
+        """The wait that goes on now brings no batch: the loader starts, or has no further one."""
+        self._without = True
 
     def waited(self, start_ns: int, end_ns: int) -> None:
         """The loop waited for a batch, or for a loader to start."""
-        ending, self._ending = self._ending, False
+        without, self._without = self._without, False
         if not self.is_on:
             return
         self.waits.append(Wait(start_ns=start_ns, end_ns=end_ns, step=self.step))
-        if self._blind is not None and not ending:
+        if self._blind is not None and not without:
             self._starting.restore()
             self.unseen.append(
                 Delivery(
