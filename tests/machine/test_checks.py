@@ -12,6 +12,7 @@ from workbench.machine import (
     DeviceInfo,
     DtypeProbe,
     Load,
+    MatmulMode,
     Preflight,
     SharedMemory,
     checks,
@@ -102,6 +103,15 @@ def test_a_precision_that_was_not_measured_is_not_called_slow():
     row = probe_rows.dtype_row("CPU", [ratio("bf16", None, native=None, reason="not measured")])
     assert row.value == "bf16 cannot tell whether native (not measured)"
     assert row.remedy is None
+
+
+def test_modes_say_what_they_change():
+    made = [
+        MatmulMode(mode="high", acts=False, ratio=1.01),
+        MatmulMode(mode="medium", acts=True, ratio=0.434),
+    ]
+    row = probe_rows.mode_row("CPU", made)
+    assert row.value == "high changes nothing; medium takes 0.43 × the time of highest"
 
 
 def test_attention_says_what_works_and_what_nobody_tried():

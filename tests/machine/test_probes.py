@@ -15,7 +15,15 @@ import psutil
 import pytest
 import torch
 
-from workbench.machine import attention_back_ends, dtypes, known_probe, probe, probing, trial
+from workbench.machine import (
+    attention_back_ends,
+    dtypes,
+    known_probe,
+    matmul_modes,
+    probe,
+    probing,
+    trial,
+)
 from workbench.machine.dtypes import DTYPES, DtypeProbe
 from workbench.machine.trial import grown
 
@@ -46,6 +54,7 @@ def whole(**changes: Any) -> probing.Found:
         "device": {"type": "cpu", "onednn": {"bf16": True, "fp16": False}},
         "dtypes": found,
         "attention": {"math": ["fp32"]},
+        "modes": {"high": {"acts": False}, "medium": {"acts": True, "ratio": 0.4}},
         "reason": None,
         "whole": True,
     }
@@ -135,6 +144,18 @@ def test_a_python_that_cannot_be_started_is_a_reason(monkeypatch: pytest.MonkeyP
     assert "no process could be started" in probing.run_trial("cpu", 1.0)["reason"]
 
 
+def test_modes_of_fp32_products_tell_whether_they_act(counted: list[str]):
+    high, medium = matmul_modes("cpu")
+    assert (high.acts, high.ratio) == (False, None)
+    assert (medium.acts, medium.ratio) == (True, 0.4)
+
+
+def test_a_mode_that_changes_no_bit_does_not_act():
+    found = trial.mode_tried(torch, "cpu", "highest", 0.01)
+    assert found["acts"] is False
+    assert torch.get_float32_matmul_precision() == "highest"
+
+
 def test_answers_are_asked_for_once_and_kept_for_the_next_process(
     counted: list[str], monkeypatch: pytest.MonkeyPatch
 ):
@@ -152,17 +173,17 @@ def test_answers_are_asked_for_once_and_kept_for_the_next_process(
         "",
         "{",
         "[]",
-        '{"schema": "workbench.probe/1", "found": {"whole": true}}',
+        '{"schema": "workbench.probe/2", "found": {"whole": true}}',
         '{"schema": "workbench.probe/0", "found": {}}',
         json.dumps(
             {
-                "schema": "workbench.probe/1",
+                "schema": "workbench.probe/2",
                 "found": whole(fp16={"supported": True, "matmul_ratio": "64"}),
             }
         ),
         json.dumps(
             {
-                "schema": "workbench.probe/1",
+                "schema": "workbench.probe/2",
                 "found": whole(fp16={"supported": True, "matmul_ratio": -1.0}),
             }
         ),
@@ -212,8 +233,8 @@ def test_an_answer_with_holes_is_not_kept_for_later_processes(
 def test_two_processes_at_once_leave_one_whole_cache(own_cache: Path):
     code = (
         "import sys; from workbench.machine import probing; "
-        "found = {'whole': True, 'device': {}, 'attention': {}, 'reason': None, 'dtypes': "
-        "{d: {'supported': True} for d in probing.ORDER}}\n"
+        "found = {'whole': True, 'device': {}, 'attention': {}, 'modes': {}, 'reason': None, "
+        "'dtypes': {d: {'supported': True} for d in probing.ORDER}}\n"
         "for _ in range(200): probing._keep('key', found)"
     )
     both = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(2)]

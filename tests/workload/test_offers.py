@@ -12,7 +12,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from tests.workload.zoo import ZOO
 from workbench.errors import SettingError, WorkloadError
-from workbench.machine import AttentionBackEnd, DtypeProbe
+from workbench.machine import AttentionBackEnd, DtypeProbe, MatmulMode
 from workbench.settings import Settings
 from workbench.workload import Workload, prepare
 from workbench.workload.capability import Offer, offers
@@ -50,7 +50,15 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> dict[str, DtypeProbe]:
 
     monkeypatch.setattr("workbench.workload.probed.probe", probe)
     monkeypatch.setattr("workbench.workload.precision.probe", probe)
+
+    def modes(device: str) -> tuple[MatmulMode, ...]:
+        return (
+            MatmulMode(mode="high", acts=False, ratio=1.0),
+            MatmulMode(mode="medium", acts=True, ratio=0.4),
+        )
+
     monkeypatch.setattr("workbench.workload.trying.attention_back_ends", back_ends)
+    monkeypatch.setattr("workbench.workload.capability.matmul_modes", modes)
     monkeypatch.setattr("workbench.workload.precision.native", _native)
     return found
 
@@ -88,6 +96,12 @@ def test_bf16_that_is_fast_is_possible_and_one_that_is_slow_harmful(
     offer = of(offers(ZOO["cnn"]()), "precision", "bf16")
     assert (offer.state, offer.factor) == ("harmful", 49.0)
     assert offer.reason == "a matrix product takes 49 × as long as in fp32 (measured)"
+
+
+def test_a_mode_of_fp32_products_is_told_by_what_it_does() -> None:
+    found = offers(ZOO["cnn"](), None)
+    assert of(found, "matmul_precision", "high").reason == "changes nothing on this device"
+    assert of(found, "matmul_precision", "medium").factor == 0.4
 
 
 def test_more_workers_than_processors_do_harm(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,7 @@ from workbench.machine.cpus import CpuLimits, cpu_limits, usable_cpus
 from workbench.machine.dev_shm import SharedMemory, shared_memory
 from workbench.machine.dtypes import DtypeProbe, known_probe, native_dtypes, probe
 from workbench.machine.installed import versions
+from workbench.machine.matmul_modes import MatmulMode, matmul_modes
 
 __all__ = [
     "AttentionBackEnd",
@@ -17,6 +18,7 @@ __all__ = [
     "DeviceInfo",
     "DtypeProbe",
     "Load",
+    "MatmulMode",
     "Preflight",
     "SharedMemory",
     "attention_back_ends",
@@ -24,6 +26,7 @@ __all__ = [
     "devices",
     "known_probe",
     "load",
+    "matmul_modes",
     "native_dtypes",
     "preflight",
     "probe",

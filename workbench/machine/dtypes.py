@@ -79,8 +79,9 @@ def probe(device: str = "cpu", time_limit_s: float = TIME_LIMIT_S) -> tuple[Dtyp
 
     Args:
         device: As torch names it: ``cpu``, ``cuda:0``, ``xpu``, ``mps``.
-        time_limit_s: Seconds for the measurements; importing torch and opening the device come
-            on top, at most 90 s.
+        time_limit_s: Seconds for the measurements, on the CPU of its own thread: beside other
+            work up to four times as long. Importing torch and opening the device come on top, at
+            most 90 s.
 
     Returns:
         One answer a type, always all of ``DTYPES``.

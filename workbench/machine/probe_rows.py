@@ -7,6 +7,7 @@ from workbench.machine.accelerators import DeviceInfo
 from workbench.machine.attention import AttentionBackEnd, attention_back_ends
 from workbench.machine.check import Check
 from workbench.machine.dtypes import DtypeProbe, factor_text, probe
+from workbench.machine.matmul_modes import MatmulMode, matmul_modes
 from workbench.machine.toolchain import compile_lacks, cpp_compiler
 
 SLOW = 1.5
@@ -23,6 +24,7 @@ def probe_rows(torch: str | None, found: Sequence[DeviceInfo]) -> list[Check]:
         shown = "CPU" if device is None else name
         rows += [
             dtype_row(shown, probe(name)),
+            mode_row(shown, matmul_modes(name)),
             attention_row(shown, attention_back_ends(name)),
         ]
     return rows
@@ -47,6 +49,19 @@ def dtype_row(device: str, probes: Sequence[DtypeProbe]) -> Check:
         value="; ".join(_said(each) for each in probes if each.dtype != "fp32"),
         remedy=f"slower than fp32 here: {names}" if slow else None,
     )
+
+
+def mode_row(device: str, found: Sequence[MatmulMode]) -> Check:
+    """What torch.set_float32_matmul_precision changes."""
+    parts = []
+    for each in found:
+        if each.acts is None:
+            parts.append(f"{each.mode} not tried")
+        elif not each.acts:
+            parts.append(f"{each.mode} changes nothing")
+        elif each.ratio is not None:
+            parts.append(f"{each.mode} takes {factor_text(each.ratio)} × the time of highest")
+    return Check(name=f"{device} fp32 modes", value="; ".join(parts))
 
 
 def _said(each: DtypeProbe) -> str:

@@ -22,9 +22,9 @@ from workbench.machine.cpu_flags import cpu_flags, cpu_model
 from workbench.machine.cpus import usable_cpus
 from workbench.machine.installed import package_version
 from workbench.machine.nvidia import driver_version, nvidia_devices
-from workbench.machine.trial import ORDER
+from workbench.machine.trial import ORDER, PATIENCE
 
-SCHEMA = "workbench.probe/1"
+SCHEMA = "workbench.probe/2"
 VARIABLE = "WORKBENCH_CACHE"
 TRIAL = Path(__file__).with_name("trial.py")
 START_LIMIT_S = 90.0
@@ -35,7 +35,7 @@ LEAVING_S = 5.0
 RATIOS = ("matmul_ratio", "convolution_ratio")
 
 Found = dict[str, Any]
-"""``device``, ``dtypes`` by name, ``attention`` by back end, ``whole``, ``reason``."""
+"""``device``, ``dtypes``, ``attention`` and ``modes`` by name, ``whole``, ``reason``."""
 
 
 def trial_of(device: str, time_limit_s: float) -> Found:
@@ -110,7 +110,7 @@ def run_trial(device: str, time_limit_s: float, *, script: Path = TRIAL) -> Foun
     except OSError as error:
         return _read("", f"no process could be started ({error.strerror})")
     try:
-        out, errors = child.communicate(timeout=START_LIMIT_S + time_limit_s)
+        out, errors = child.communicate(timeout=START_LIMIT_S + PATIENCE * time_limit_s)
     except subprocess.TimeoutExpired:
         out, errors = _killed(child)
     finally:
@@ -139,7 +139,7 @@ def _torch_folder() -> str:
 
 def _read(out: str, error: str | None, limit_s: float | None = None) -> Found:
     """The lines of a trial that may have ended anywhere."""
-    found: Found = {"device": None, "dtypes": {}, "attention": {}, "reason": error}
+    found: Found = {"device": None, "dtypes": {}, "attention": {}, "modes": {}, "reason": error}
     begun = None
     for line in out.splitlines():
         with suppress(ValueError):
@@ -152,6 +152,8 @@ def _read(out: str, error: str | None, limit_s: float | None = None) -> Found:
                 found["dtypes"][said.pop("dtype")] = said
             elif "attention" in said:
                 found["attention"][said["attention"]] = said["dtypes"]
+            elif "mode" in said:
+                found["modes"][said.pop("mode")] = said
     if begun is not None and begun not in found["dtypes"]:
         found["hung"] = begun
         found["reason"] = f"its smallest product did not end within {limit_s:g} s"

@@ -1,8 +1,8 @@
 """Runs in a process of its own: times tiny products and convolutions in every dtype.
 
 Started as ``python -P trial.py DEVICE SECONDS THREADS FOLDER_OF_TORCH``; writes a JSON line for the
-device, one before and one after each dtype, and one for each attention back end. It imports nothing
-of this package, and ends itself when its seconds are over, wherever it hangs.
+device, one before and one after each dtype, and one for each attention back end and mode. It
+imports nothing of this package, and ends itself when its seconds are over, wherever it hangs.
 
 Sizes start small and grow eightfold in work only while the next one is sure to be cheap: an
 imitated fp16 product of 1024² takes ten seconds. On the CPU one thread is timed by its own clock,
@@ -25,8 +25,11 @@ ORDER = ("fp32", "bf16", "tf32", "fp8", "fp16")
 REPEATS = 5
 CALLS_LEAST = 2 * REPEATS + 1
 """Calls that a level makes of each side: one for its first use, and two a repeat."""
+PATIENCE = 4.0
+"""Its seconds on the CPU are those of its own thread; beside other work they may take so many times
+as long before it is ended."""
 LEAST_ROUND_S = 0.002
-"""Own choice: an accelerator is timed over so long a row of calls, between two waits."""
+"""Own choice: calls are timed over so long a row of them, on a device between two waits."""
 MOST_CALLS = 200
 CPU_SIZES = (64, 128, 256, 512, 1024)
 DEVICE_SIZES = (256, 512, 1024, 2048, 4096)
@@ -34,6 +37,8 @@ CPU_IMAGES = ((8, 8), (16, 16), (32, 16), (32, 32), (64, 32))
 DEVICE_IMAGES = ((32, 32), (64, 32), (128, 32), (256, 32), (256, 64))
 """Channels and side of the pictures."""
 BATCH = 4
+MODES = ("high", "medium")
+"""Of torch.set_float32_matmul_precision, beside the exact ``highest``."""
 BACK_ENDS = ("flash", "efficient", "cudnn", "math")
 
 Calls = tuple[Callable[[], Any], Callable[[], Any]]
@@ -48,15 +53,19 @@ def main(device: str, seconds: float, threads: int) -> None:
     warm(torch, device)
     # Ends the process from a thread of its own, also while an operator does not come back.
     with open(os.devnull, "w") as nowhere:  # noqa: PTH123 - must stay open until the end
-        faulthandler.dump_traceback_later(seconds, exit=True, file=nowhere)
-        over = time.monotonic() + seconds
+        patience = PATIENCE if device == "cpu" else 1.0
+        faulthandler.dump_traceback_later(seconds * patience, exit=True, file=nowhere)
+        over = clock(device) + seconds
         for place, dtype in enumerate(ORDER):
             if dtype == ORDER[-1]:
                 for name in BACK_ENDS:
                     say({"attention": name, "dtypes": attention(torch, device, name)})
+                for mode in MODES:
+                    left = over - clock(device)
+                    say({"mode": mode} | mode_tried(torch, device, mode, left / 6))
             say({"begins": dtype})
             # Half of what is left for products, half for convolutions, and some for the end.
-            share = 0.9 * (over - time.monotonic()) / (2 * (len(ORDER) - place))
+            share = 0.9 * (over - clock(device)) / (2 * (len(ORDER) - place))
             say({"dtype": dtype} | tried(torch, device, dtype, share))
         faulthandler.cancel_dump_traceback_later()
 
@@ -144,6 +153,39 @@ def tried(torch: Any, device: str, dtype: str, budget: float) -> dict[str, Any]:
     return found | convolved(torch, device, dtype, budget)
 
 
+def mode_tried(torch: Any, device: str, mode: str, budget: float) -> dict[str, Any]:
+    """Whether a mode of fp32 products changes a result, and its time to that of the exact one."""
+
+    def make(n: int) -> Callable[[], Calls]:
+        def calls() -> Calls:
+            a, b = (torch.randn(n, n, device=device) for _ in range(2))
+            return lambda: a @ b, in_mode(torch, mode, lambda: a @ b)
+
+        return calls
+
+    sizes = CPU_SIZES if device == "cpu" else DEVICE_SIZES
+    try:
+        ratio, size = grown(torch, device, budget, [(n, make(n)) for n in sizes])
+        exact, other = make(size or sizes[0])()
+        acts = not torch.equal(exact(), other())
+    except Exception as error:  # noqa: BLE001 - whatever torch raises is the answer
+        return {"acts": False, "reason": first_line(error)}
+    return {"acts": acts, "ratio": ratio}
+
+
+def in_mode(torch: Any, mode: str, call: Callable[[], Any]) -> Callable[[], Any]:
+    """The call in a mode of fp32 products, of this process alone."""
+
+    def inside() -> Any:
+        torch.set_float32_matmul_precision(mode)
+        try:
+            return call()
+        finally:
+            torch.set_float32_matmul_precision("highest")
+
+    return inside
+
+
 def convolved(torch: Any, device: str, dtype: str, budget: float) -> dict[str, Any]:
     """The same for convolutions; nothing where torch has none in this dtype."""
     if dtype == "fp8":
@@ -225,19 +267,19 @@ def grown(
     torch: Any, device: str, budget: float, levels: list[tuple[Any, Callable[[], Calls]]]
 ) -> tuple[float | None, Any]:
     """Time to fp32's at the largest level that the budget allows, and that level."""
-    ratio, size, began = None, None, time.monotonic()
+    ratio, size, began = None, None, clock(device)
     for level, make in levels:
         plain, low = make()
         first = once(torch, device, low)
         once(torch, device, plain)
-        left = budget - (time.monotonic() - began)
+        left = budget - (clock(device) - began)
         if ratio is not None and first * CALLS_LEAST > left:
             break
         pairs = [(timed(torch, device, plain), timed(torch, device, low)) for _ in range(REPEATS)]
         spent = [statistics.median(side) for side in zip(*pairs, strict=True)]
         if spent[0] > 0:
             ratio, size = spent[1] / spent[0], level
-        left = budget - (time.monotonic() - began)
+        left = budget - (clock(device) - began)
         if 8 * (spent[1] + spent[0]) * CALLS_LEAST > left:
             break
     return ratio, size
@@ -245,29 +287,25 @@ def grown(
 
 def once(torch: Any, device: str, call: Callable[[], Any]) -> float:
     """Seconds of one call, the first of its kind included."""
-    began = time.monotonic()
+    began = clock(device)
     call()
     wait(torch, device)
-    return time.monotonic() - began
+    return clock(device) - began
+
+
+def clock(device: str) -> float:
+    """Seconds of this thread where it computes itself, else of the wall."""
+    return time.thread_time() if device == "cpu" else time.monotonic()
 
 
 def timed(torch: Any, device: str, call: Callable[[], Any]) -> float:
-    """Seconds of one call: of this thread's own clock on the CPU, else over a row of calls."""
-    if device == "cpu":
-        began = time.thread_time()
-        call()
-        spent = time.thread_time() - began
-        calls = max(1, min(MOST_CALLS, int(LEAST_ROUND_S / max(spent, 1e-6))))
-        began = time.thread_time()
-        for _ in range(calls):
-            call()
-        return (time.thread_time() - began) / calls
+    """Seconds of one call, over a row of calls that is long enough to be timed."""
     calls = max(1, min(MOST_CALLS, int(LEAST_ROUND_S / max(once(torch, device, call), 1e-6))))
-    began = time.perf_counter()
+    began = clock(device)
     for _ in range(calls):
         call()
     wait(torch, device)
-    return (time.perf_counter() - began) / calls
+    return (clock(device) - began) / calls
 
 
 def wait(torch: Any, device: str) -> None:

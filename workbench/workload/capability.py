@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import torch
 
+from workbench.machine import matmul_modes
 from workbench.settings import Settings
 from workbench.workload.probed import DTYPE_OF, probed
 from workbench.workload.trying import Trial
@@ -33,7 +34,8 @@ class Offer:
     reason: str | None
     """Why it is refused or harmful, or what must be known of it."""
     factor: float | None = None
-    """Measured time against fp32, of the slower of a product and a convolution; precisions only."""
+    """Measured time against fp32, of the slower of a product and a convolution: for precisions and
+    modes of fp32 products only."""
 
 
 def offers(work: Workload, settings: Settings | None = None) -> tuple[Offer, ...]:
@@ -80,6 +82,8 @@ def _judged(trial: Trial, field: str, value: Any) -> Offer:
             )
     if why is not None:
         return Offer(field=field, values=(value,), state="refused", reason=why, factor=factor)
+    if field == "matmul_precision":
+        return _mode(trial, value)
     harm, said = trial.remark(field, value)
     return Offer(
         field=field,
@@ -87,6 +91,19 @@ def _judged(trial: Trial, field: str, value: Any) -> Offer:
         state="harmful" if harm else "possible",
         reason=said,
         factor=factor,
+    )
+
+
+def _mode(trial: Trial, value: str) -> Offer:
+    """What a mode of fp32 products was measured to do on the device."""
+    found = next((each for each in matmul_modes(str(trial.device)) if each.mode == value), None)
+    said = "changes nothing on this device" if found is not None and found.acts is False else None
+    return Offer(
+        field="matmul_precision",
+        values=(value,),
+        state="possible",
+        reason=said,
+        factor=None if found is None or said else found.ratio,
     )
 
 
