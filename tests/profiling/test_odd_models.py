@@ -4,6 +4,7 @@ from collections import namedtuple
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
@@ -234,3 +235,16 @@ def test_a_schedule_that_ends_says_what_to_do() -> None:
         wb.profile(work, steps=2, progress=False)
     assert any("leave scheduler out of the Workload" in note for note in ended.value.__notes__)
     assert short.last_epoch == 0
+
+
+def test_a_step_that_sets_numpy_and_the_default_device_is_undone() -> None:
+    def step(model: Any, batch: Any) -> None:
+        np.seterr(all="ignore")
+        torch.set_default_device("cpu")
+        model(batch[0])
+
+    before = np.geterr()
+    assert "ignore" not in (before["divide"], before["invalid"])
+    wb.profile(wb.Workload(nn.Linear(4, 2), batches(), step=step), steps=2, progress=False)
+    assert np.geterr() == before
+    assert torch.utils._device.CURRENT_DEVICE is None

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+import numpy as np
 import torch
 
 _DEVICES = ("cpu", "cuda", "xpu", "mps")
@@ -72,6 +73,12 @@ def save_flags() -> SavedFlags:
 def _flags() -> Iterator[Flag]:
     yield Flag(name="grad mode", get=torch.is_grad_enabled, set=torch.set_grad_enabled)
     yield Flag(name="default dtype", get=torch.get_default_dtype, set=torch.set_default_dtype)
+    yield Flag(
+        name="default device",
+        get=lambda: torch.utils._device.CURRENT_DEVICE,
+        set=torch.set_default_device,
+    )
+    yield Flag(name="numpy errors", get=np.geterr, set=lambda value: np.seterr(**value))
     yield Flag(
         name="float32 matmul precision",
         get=torch.get_float32_matmul_precision,
