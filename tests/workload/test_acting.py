@@ -42,6 +42,18 @@ def test_checkpointing_changes_no_number(name: str, tmp_path: Path) -> None:
     _same(plain, _weights(work, Settings(checkpointing=(BLOCKS[name],))), rtol=0, atol=0)
 
 
+def test_a_checkpointed_block_that_moves_its_buffers_takes_the_same_step_twice() -> None:
+    """Spectral norm divides by an estimate that each pass improves: the second must not go on."""
+    torch.manual_seed(0)
+    norm = nn.utils.parametrizations.spectral_norm
+    model = nn.Sequential(nn.Linear(3, 8), norm(nn.Linear(8, 2), n_power_iterations=1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    rows = [(torch.randn(4, 3), torch.tensor([0, 1, 0, 1]))]
+    work = Workload(model, rows, loss=functional.cross_entropy, optimizer=optimizer)
+    plain = _weights(work, Settings())
+    _same(plain, _weights(work, Settings(checkpointing=("1",))), rtol=0, atol=0)
+
+
 def test_checkpointing_really_computes_the_block_again(tmp_path: Path) -> None:
     """The inner convolution runs twice a step with it, once without."""
     work = SIX["cnn"](tmp_path)

@@ -18,7 +18,7 @@ from tests.workload.state_bytes import difference, process_bytes, state_bytes
 from tests.workload.zoo import everything
 from workbench.errors import SettingError
 from workbench.settings import Settings
-from workbench.workload import Workload, prepare
+from workbench.workload import Workload, precision, prepare
 
 PICTURES = {"cnn", "image_folder"}
 TENSORS = {"cnn", "transformer", "rnn", "tiny_ops"}
@@ -113,6 +113,45 @@ def test_all_state_is_put_back_byte_for_byte(
         after = _bytes(work)
         for old, new in zip(before, after, strict=True):
             assert old == new, difference(old, new)
+
+
+@pytest.mark.parametrize("name", sorted(ALL - {"rnn"}))
+def test_fp16_puts_everything_back_also_after_steps_that_it_skipped(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Let it run, however slowly this processor imitates it: the loops are tiny."""
+    monkeypatch.setattr(precision, "native", lambda *_: True)
+    for scale in (1024.0, 2.0**120):
+        work = made(name, tmp_path)
+        before = _bytes(work)
+        settings = Settings(precision="fp16", loss_scale=scale, clip_norm=1.0, accumulation=2)
+        with prepare(work, settings) as training:
+            for _ in range(2):
+                training.step(next(training.batches()))
+            assert training.skipped_steps == (0 if scale == 1024.0 else 2)
+        after = _bytes(work)
+        for old, new in zip(before, after, strict=True):
+            assert old == new, difference(old, new)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("start", ["spawn", "forkserver"])
+@pytest.mark.parametrize("name", ["cnn", "mlp", "image_folder"])
+def test_workers_that_start_fresh_leave_nothing(name: str, start: Any, tmp_path: Path) -> None:
+    """But tensors of a data set: torch moves them to shared memory, in the same objects."""
+    work = SIX[name](tmp_path)
+    if name == "cnn":
+        for tensor in work.data.dataset.tensors:
+            tensor.share_memory_()
+    before = _bytes(work)
+    settings = Settings(workers=1, multiprocessing_context=start, worker_threads=2)
+    with prepare(work, settings) as training:
+        training.step(next(training.batches()))
+        assert training.effective["multiprocessing_context"] == start
+        assert any("move to shared memory" in note for note in training.notes)
+    after = _bytes(work)
+    for old, new in zip(before, after, strict=True):
+        assert old == new, difference(old, new)
 
 
 @pytest.mark.parametrize(("name", "values"), REFUSED, ids=_ids)

@@ -251,7 +251,8 @@ class Settings:
 
     Helps: forkserver and spawn, where the process holds threads or a device that a fork breaks;
     fork starts fastest and shares what is loaded.
-    Hurts: spawn and forkserver import everything again and need parts that pickle.
+    Hurts: spawn and forkserver import everything again and need parts that pickle; torch moves
+    tensors of the data set to shared memory for them, where they stay.
     Needs: at least one worker; fork does not exist on Windows.
     """
     threads: int | None = None

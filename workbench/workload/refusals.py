@@ -15,6 +15,7 @@ _DTYPES = (
     *("same dtype", "expected scalar type", "should be the same", "Found dtype"),
     *("mat1 and mat2 must have", "expected m1 and m2", "dtype mismatch", "to have the dtype"),
 )
+_LACKING = ("could not create a primitive", "not implemented for 'Half'", "for 'BFloat16'")
 _KERNELS = ("No available kernel", "No viable backend", "no viable backend")
 
 
@@ -58,6 +59,12 @@ def _suspects(settings: Settings) -> tuple[tuple[bool, tuple[str, ...], str], ..
             _DTYPES,
             "precision='bf16_pure' does not suit this model: something in the step stays in "
             "another dtype ({said}). Make it follow its inputs, or use precision='bf16'.",
+        ),
+        (
+            settings.precision in {"bf16", "fp16", "bf16_pure"},
+            _LACKING,
+            f"precision={settings.precision!r} does not suit this model: torch has no kernel of an "
+            "operator for it here ({said}). Use another precision, or leave precision out.",
         ),
         (
             settings.attention is not None,

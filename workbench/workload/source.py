@@ -2,14 +2,20 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from torch.utils.data import DataLoader, RandomSampler
 
 from workbench.errors import SettingError, WorkloadError
 from workbench.settings import Settings
-from workbench.workload.loader import LOADER_SETTINGS, adapted, is_plain, loader_for
+from workbench.workload.loader import (
+    LOADER_SETTINGS,
+    adapted,
+    is_plain,
+    loader_for,
+    start_method,
+)
 from workbench.workload.workload import (
     DEFAULT_BATCH_SIZE,
     Workload,
@@ -60,7 +66,7 @@ def open_source(work: Workload, settings: Settings, notes: list[str], undo: Exit
     if is_data_set(data, work.batch_size):
         return _from_data_set(work, data, settings, notes, undo)
     if isinstance(data, DataLoader) and is_plain(data):
-        return _from_loader(data, settings, undo, kind=type(data).__name__)
+        return _from_loader(data, settings, notes, undo)
     why = (
         f"{type(data).__name__} is a loader with an iteration of its own"
         if isinstance(data, DataLoader)
@@ -97,15 +103,25 @@ def _from_data_set(
     loader = loader_for(data, size, shuffle=shuffle)
     order = "shuffled" if isinstance(loader.sampler, RandomSampler) else "in order"
     notes.append(f"samples of the data set are read {order}; a DataLoader sets its own order")
-    return _from_loader(loader, settings, undo, kind=type(data).__name__)
+    made = _from_loader(loader, settings, notes, undo)
+    return replace(made, kind=type(data).__name__)
 
 
 def _from_loader(
-    data: DataLoader[Any], settings: Settings, undo: ExitStack, *, kind: str
+    data: DataLoader[Any], settings: Settings, notes: list[str], undo: ExitStack
 ) -> Source:
     loader = adapted(data, settings, undo)
+    started_anew = settings.multiprocessing_context is not None or not data.num_workers
+    if loader.num_workers and started_anew and start_method(loader) != "fork":
+        notes.append(
+            f"workers start by {start_method(loader)}: torch lets tensors of the data set move to "
+            "shared memory for that, where they stay"
+        )
     return Source(
-        epoch=lambda: iter(loader), kind=kind, loader=loader, given_batch_size=data.batch_size
+        epoch=lambda: iter(loader),
+        kind=type(data).__name__,
+        loader=loader,
+        given_batch_size=data.batch_size,
     )
 
 
