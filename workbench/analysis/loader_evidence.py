@@ -262,10 +262,9 @@ def _span(at: pd.Series[Any]) -> int:
 def _grown(rows: pd.DataFrame) -> dict[str, int | None]:
     """By how much the counters of one process grew between its first and last sample."""
     names = ("user_ns", "system_ns", "cpu_ns", "run_delay_ns", "involuntary_switches")
-    names += ("block_delay_ns",)
     rows = rows.sort_values("at_ns")
     found: dict[str, int | None] = {}
-    for name in names:
+    for name in (*names, "block_delay_ns"):
         known = rows[name].dropna()
         found[name] = int(known.iloc[-1] - known.iloc[0]) if len(known) > 1 else None
     return found
