@@ -6,7 +6,8 @@ Why: without instructions for a type the library converts to fp32, multiplies an
 that was measured up to 500 times slower (pytorch #146508), and grows with the size.
 What to do: go back to fp32, or to a type that is native here; `workbench doctor` lists them.
 When it is wrong: where memory is what counts, a slower type may still be worth it; the factor was
-measured on small matrices and one thread.
+measured on small matrices and one thread, so the bound is all time of these products and half of
+all other (casts, and small operators in the same type).
 """
 
 from collections.abc import Mapping
@@ -47,10 +48,11 @@ def imitated_precision(facts: Facts) -> Finding | None:
 def _finding(facts: Facts, dtype: str, probe: Mapping[str, Any], factor: float) -> Finding:
     ns, steps = _spent(facts, dtype)
     step = None if facts.step_ns is None else sum(facts.step_ns) / len(facts.step_ns)
-    saving = None if ns is None or not steps else ns * (1 - 1 / factor) / steps
+    time = facts.matrix_work[0].time_ns if facts.matrix_work else 0
+    # The factor grows with the size, and casts and imitated small operators go as well.
+    saving = None if ns is None or not steps else (ns + max(0, time - ns) / 2) / steps
     if saving is not None and step is not None:
         saving = min(saving, step)
-    time = facts.matrix_work[0].time_ns if facts.matrix_work else 0
     share = min(1.0, ns / time) if ns is not None and time > 0 else None
     count = len(facts.step_ns or ())
     severity: Severity = "info"

@@ -156,8 +156,8 @@ def _unused(facts: Facts, device: DeviceFacts, work: MatrixWork) -> Finding | No
         f"of the device's time, and {device.name or 'the device'} could compute them in a lower "
         "precision.",
         advice="Try precision bf16 (fp16 before compute capability 8.0), or TF32, and compare time "
-        "and losses. The bound is all of their time.",
-        saving=ns / work.steps if work.steps else None,
+        "and losses. The bound is all of their time, and half of all other work's: half the bytes.",
+        saving=_most(work, ns),
         share=share,
         setting=_half(device),
         graded=True,
@@ -183,7 +183,7 @@ def _on_cpu(facts: Facts, work: MatrixWork) -> Finding | None:
         "step.",
         advice="Try precision bf16, and compare time and losses: casts around small operators "
         "take back a part of it.",
-        saving=ns / work.steps if work.steps else None,
+        saving=_most(work, ns),
         share=share,
         setting={"precision": "bf16"},
         evidence={"bf16_matmul_ratio": ratio},
@@ -202,6 +202,11 @@ def _slow_family(work: MatrixWork) -> str | None:
         if worth and not fast and told / total >= MOSTLY:
             return family
     return None
+
+
+def _most(work: MatrixWork, ns: int) -> float | None:
+    """What a type of half the bytes saves a step at most: this work, and half of all other."""
+    return (ns + (work.time_ns - work.total()) / 2) / work.steps if work.steps else None
 
 
 def _half(device: DeviceFacts) -> dict[str, Any] | None:
