@@ -178,3 +178,18 @@ def test_a_rank_whose_file_holds_no_event_is_named_and_the_others_are_read(
     told = {violation.code: violation.message for violation in found.violations}
     assert "rank1.json holds no events" in told["unreadable_ranks"]
     assert "missing_ranks" in told
+
+
+def test_a_trace_whose_name_tells_a_rank_is_found_under_any_ending(tmp_path: Path) -> None:
+    """A log of the same rank beside it is no trace, and nothing is said of it."""
+    for name in ("rank0.trace", "rank1.json", "rank2.json.bak"):
+        write(tmp_path / name)
+    (tmp_path / "rank0.log").write_text("epoch 1\n")
+    (tmp_path / "rank3").mkdir()
+    found = trace.find_ranks(tmp_path)
+    assert [(file.path.name, file.rank) for file in found] == [
+        ("rank0.trace", 0),
+        ("rank1.json", 1),
+        ("rank2.json.bak", 2),
+    ]
+    assert not found.violations

@@ -55,8 +55,9 @@ def find_ranks(folder: str | Path) -> RankFiles:
 
     The rank stands in the header (``distributedInfo``), else in the file's name: ``rank3``, or a
     number from 0 on by which alone the names differ. Traces of every format that ``read`` takes are
-    found; only the beginning of each file is read. Files that are no traces are passed over, and so
-    is the Chrome JSON that XLA writes beside a profile of the same name.
+    found, and whatever its ending one whose name tells a rank; only the beginning of each file is
+    read. Files that are no traces are passed over, and so is the Chrome JSON that XLA writes beside
+    a profile of the same name.
 
     Raises:
         TraceError: There is no such folder, or no trace in it; says what was found.
@@ -71,14 +72,14 @@ def find_ranks(folder: str | Path) -> RankFiles:
         for entry in entries
         if entry.name.endswith(_XLA_PROFILE)
     }
-    candidates = [e for e in entries if e.name.lower().endswith(_ENDINGS) and e.name not in twice]
     found, unreadable = [], []
-    for path in candidates:
-        if path.is_file():
+    for path in entries:
+        usual, named = path.name.lower().endswith(_ENDINGS), rank_in_name(path.name) is not None
+        if (usual or named) and path.name not in twice and path.is_file():
             peeked = _peek(path)
             if isinstance(peeked, RankFile):
                 found.append(peeked)
-            elif rank_in_name(path.name) is not None:
+            elif usual and named:
                 unreadable.append(peeked)
     if not found:
         shown = ", ".join(entry.name for entry in entries[:_SHOWN]) or "nothing"
