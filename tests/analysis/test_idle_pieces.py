@@ -12,6 +12,7 @@ from workbench.analysis.causes import CAUSES
 from workbench.analysis.devices import device_indices, work_rows
 from workbench.analysis.evidence import gather_evidence
 from workbench.analysis.idle import attribute_idle
+from workbench.analysis.idle_pieces import IdlePieces
 from workbench.analysis.intervals import gaps, union
 from workbench.analysis.launches import join_launches
 from workbench.analysis.ranges import Range
@@ -181,3 +182,18 @@ def test_pieces_name_the_user_range_where_nothing_else_is_known() -> None:
     pieces = explained(made).pieces
     assert trace.names[trace.events.name[pieces.operator[0]]] == "augment"
     assert CAUSES[pieces.cause[0]] == "host_other"
+
+
+def test_a_piece_may_be_longer_than_four_bytes_hold_beside_short_ones() -> None:
+    """Blocks of 30 us and of 3 s, which is more than 2^31 ns, are one column in either order."""
+    short, long = Kineto(gpu=True), Kineto(gpu=True)
+    for made, pause in ((short, 30), (long, 3_000_000)):
+        made.launched("k", call=(0, 5), kernel=(10, 10), correlation=1)
+        made.launched("k", call=(pause, 5), kernel=(20 + pause, 10), correlation=2)
+    blocks = [explained(made).pieces for made in (short, long)]
+    assert [block.time(block.cause >= 0) for block in blocks] == [30 * US, 3_000_000 * US]
+    for order in ((0, 1), (1, 0), (0, 1, 0)):
+        joined = IdlePieces.joined(blocks[each] for each in order)
+        lengths = [ns for each in order for ns in blocks[each].length.tolist()]
+        assert joined.length.tolist() == lengths
+        assert (joined.end - joined.start).tolist() == lengths

@@ -81,11 +81,19 @@ def attribute_idle(
         evidence = None
         absent = frozenset(CAUSES) - {"unknown"}
     pieces = IdlePieces.joined(
-        described(trace, _explained(evidence, gaps), gaps, span, steps=steps, evidence=evidence)
+        described(
+            trace,
+            _explained(evidence, gaps),
+            gaps,
+            span,
+            steps=steps,
+            evidence=evidence,
+            launch_of=launches.launch,
+        )
         for gaps in idle_gaps(trace, device, range, launches)
     )
     if offset:
-        pieces = replace(pieces, start=pieces.start - offset, end=pieces.end - offset)
+        pieces = replace(pieces, start=pieces.start - offset)
     gap_lengths = _gap_lengths(pieces)
     return Idle(
         device=device,

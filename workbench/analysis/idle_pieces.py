@@ -20,6 +20,7 @@ from workbench.analysis.threads import Timeline
 from workbench.trace.table import Kind, Trace
 
 Codes = NDArray[np.uint8]
+Lengths = NDArray[np.int32] | NDArray[np.int64]
 StepNumbers = NDArray[np.int16] | NDArray[np.int32]
 Wanted = Callable[[Rows, NDArray[np.intp]], NDArray[np.bool_]]
 """For positions, and the number of the question that each one belongs to: is it wanted?"""
@@ -28,6 +29,9 @@ HOST_CAUSE = np.array([CAUSE_CODE[cause] for cause in HOST_ORDER], np.uint8)
 """Code in ``CAUSES`` of each code in ``HOST_ORDER``."""
 BLOCK = 1 << 16
 """Pieces that are summed together, so that memory stays bounded."""
+GROWTH = 16
+"""Times that a column grows beyond its need: seldom, because the old and the new one are then held
+at once."""
 FIRST_USE = (CAUSE_CODE["allocation"], CAUSE_CODE["kernel_loading"])
 
 
@@ -135,13 +139,12 @@ class IdlePieces:
     """Pieces of idle time on the device's clock, in time order; columns of equal length."""
 
     start: Times
-    end: Times
+    length: Lengths
+    """In nanoseconds; four bytes each, where no piece lasts longer than they hold."""
     cause: Codes
     """Place in ``CAUSES``."""
     next_work: Rows
     """Row of the device event that ended the gap, or -1."""
-    launch: Rows
-    """Row of the call that launched it, or -1."""
     host: Rows
     """Row of the host record that explains the piece, or -1."""
     operator: Rows
@@ -154,32 +157,46 @@ class IdlePieces:
     """Allocation or kernel loading in the first complete step: no part of the steady state."""
     unrecorded: NDArray[np.bool_]
     """The device was busy with work that the trace does not show."""
+    launch_of: Rows
+    """No column of the pieces: the join that ``launch`` is read from, per event row."""
 
     def __len__(self) -> int:
         return len(self.start)
+
+    @property
+    def end(self) -> Times:
+        """End of each piece."""
+        return self.start + self.length
+
+    @property
+    def launch(self) -> Rows:
+        """Row of the call that launched the next work, or -1."""
+        return np.where(self.next_work >= 0, _at(self.launch_of, self.next_work), np.int32(-1))
 
     def time(self, wanted: NDArray[np.bool_]) -> int:
         """Nanoseconds of the wanted pieces."""
         total = 0
         for first in range(0, len(self), BLOCK):
             some = slice(first, first + BLOCK)
-            total += int((self.end[some] - self.start[some])[wanted[some]].sum())
+            total += int(self.length[some][wanted[some]].sum(dtype=np.int64))
         return total
 
     @staticmethod
     def joined(blocks: "Iterable[IdlePieces]") -> "IdlePieces":
         """The pieces of all blocks, at least one, one after the other; held only once."""
         columns: dict[str, NDArray[Any]] = {}
+        names = [column.name for column in fields(IdlePieces) if column.name != "launch_of"]
         size = 0
         for block in blocks:
             until = size + len(block)
-            for name in (column.name for column in fields(IdlePieces)):
+            for name in names:
                 columns[name] = _appended(columns.get(name), size, getattr(block, name))
             size = until
+            launch_of = block.launch_of
         for column in columns.values():
             if column.strides != (0,):
                 column.resize(size, refcheck=False)
-        return IdlePieces(**columns)
+        return IdlePieces(**columns, launch_of=launch_of)
 
 
 def _appended(column: NDArray[Any] | None, size: int, values: NDArray[Any]) -> NDArray[Any]:
@@ -193,8 +210,9 @@ def _appended(column: NDArray[Any] | None, size: int, values: NDArray[Any]) -> N
         value = values[0] if column is None or not size else column[0]
         if (values == value).all():
             return np.broadcast_to(np.asarray(value, values.dtype), until)
-    if column is None or plain or until > len(column):
-        wider = np.empty(4 * until, values.dtype)
+    kind = values.dtype if column is None else np.promote_types(values.dtype, column.dtype)
+    if column is None or plain or until > len(column) or column.dtype != kind:
+        wider = np.empty(GROWTH * until, kind)
         if size and column is not None:
             wider[:size] = column[:size]
         column = wider
@@ -309,6 +327,7 @@ def described(
     *,
     steps: Steps | None,
     evidence: Evidence | None,
+    launch_of: Rows,
 ) -> IdlePieces:
     """Clip the parts to a span of the host's clock, add their evidence, and merge equal ones."""
     start, end = np.maximum(parts.start, span.start), np.minimum(parts.end, span.end)
@@ -320,7 +339,6 @@ def described(
     columns: dict[str, NDArray[Any]] = {
         "cause": parts.cause,
         "next_work": gaps.next_work[parts.gap],
-        "launch": launch,
         "host": parts.host,
         "operator": operator,
         "source": source,
@@ -337,10 +355,15 @@ def described(
     early = (kept["step"] == steps.numbers[0]) if steps and steps.numbers else np.zeros(1, bool)
     return IdlePieces(
         start=start[first],
-        end=end[last],
+        length=_short(end[last] - start[first]),
+        launch_of=launch_of,
         first_use=np.isin(kept["cause"], FIRST_USE) & early,
         **kept,
     )
+
+
+def _short(length: Times) -> Lengths:
+    return length.astype(np.int32) if length.max(initial=0) <= np.iinfo(np.int32).max else length
 
 
 def _places(parts: Parts, evidence: Evidence | None) -> tuple[Rows, Rows]:
