@@ -1,0 +1,293 @@
+"""Does a switch help, do its numbers hold, and what should be done?"""
+
+import itertools
+import json
+import multiprocessing
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+from torch.utils.data import DataLoader
+
+import workbench as wb
+from tests.tuning.loops import Sleepy, Watching, rows, state_bytes, training
+from tests.tuning.made import block, trial
+from workbench.errors import SettingError, WorkloadError
+from workbench.findings import Finding
+from workbench.settings import Settings
+from workbench.tuning.parity import Parity
+from workbench.tuning.trial import FairRuns, Trial
+from workbench.tuning.verification import Verification
+from workbench.tuning.verify import merged
+
+EXPECTED = Parity(verdict="as_expected", reason="all differences are within rounding.")
+
+
+def verified(
+    before_ms: float,
+    after_ms: float,
+    *,
+    parity: Parity | None = EXPECTED,
+    finding: Finding | None = None,
+    after: Trial | None = None,
+    **more: Any,
+) -> Verification:
+    """Four steady blocks of five steps a side; neighbouring blocks differ by 1 %."""
+    a, again = ([block([before_ms * (1 + 0.01 * (k % 2))] * 5) for k in range(4)] for _ in range(2))
+    b = [block([after_ms * (1 + 0.01 * (k % 2))] * 5) for k in range(4)]
+    setting = Settings(precision="bf16")
+    return Verification(
+        settings=setting,
+        base=Settings(),
+        finding=finding,
+        fair=FairRuns(
+            trials=(trial(a), after or trial(b, setting, **more), trial(again)),
+            ended="finished",
+            elapsed_s=1.0,
+        ),
+        parity=parity,
+        before=None,
+        after=None,
+    )
+
+
+def found(**changed: Any) -> Finding:
+    given: dict[str, Any] = {
+        "code": "WB101",
+        "title": "Input-bound.",
+        "verdict": "yes",
+        "severity": "warning",
+        "evidence": {},
+        "advice": "Load in worker processes.",
+        "setting": {"workers": 2},
+    }
+    return Finding(**{**given, **changed})
+
+
+def test_a_gain_with_numbers_as_expected_is_kept():
+    answer = verified(100, 70)
+    assert answer.advice == "keep"
+    assert answer.change.verdict == "faster"
+    assert answer.change.ratio == pytest.approx(0.7, abs=0.01)
+    assert answer.sentence.startswith("▲ precision=bf16 is faster: 30 %")
+    assert answer.sentence.endswith("its numbers are as expected: keep it.")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "parity", "advice"),
+    [
+        (100, 130, "as_expected", "revert"),
+        (100, 70, "differs", "revert"),
+        (100, 70, "diverges", "revert"),
+        (100, 70, "cannot_tell", "cannot tell"),
+        (100, 100, "as_expected", "cannot tell"),
+        (100, 100, "differs", "revert"),
+    ],
+)
+def test_advice_follows_from_time_and_numbers(
+    before: float, after: float, parity: Any, advice: str
+):
+    answer = verified(before, after, parity=Parity(verdict=parity, reason="because."))
+    assert answer.advice == advice
+
+
+def test_a_gain_without_a_look_at_the_numbers_is_not_advised():
+    assert verified(100, 70, parity=None).advice == "cannot tell"
+
+
+@pytest.mark.parametrize(
+    ("outcome", "said", "advice"),
+    [
+        ("out_of_memory", "out of memory, everything was put back", "revert"),
+        ("refused", "cannot act here: no such thing", "revert"),
+        ("error", "fails: no such thing", "revert"),
+        ("timed_out", "hung or was too slow", "cannot tell"),
+        ("not_measured", "ended before it", "cannot tell"),
+    ],
+)
+def test_what_did_not_run_is_told_for_what_it_is(outcome: Any, said: str, advice: str):
+    failed = Trial(
+        settings=Settings(precision="bf16"),
+        outcome=outcome,
+        reason="no such thing",
+        blocks=(),
+        warmup_ns=(),
+        effective={},
+        compilation=None,
+    )
+    answer = verified(100, 70, after=failed, parity=None)
+    assert said in answer.sentence
+    assert answer.advice == advice
+    assert "precision=bf16" in repr(answer)
+
+
+def test_a_gain_within_the_bound_holds_it_and_a_larger_one_does_not():
+    # 100 ms a step of which at most 40 ms can go: 60 % of the time at least.
+    within = verified(100, 70, finding=found(saving_ns_per_step_at_most=40e6))
+    assert within.bound.saving == pytest.approx(0.4, abs=0.01)
+    assert within.bound.held is True
+    assert "at most 40 % was possible" in within.sentence
+    beyond = verified(100, 30, finding=found(speedup_at_most=2.0))
+    assert beyond.bound.saving == pytest.approx(0.5)
+    assert beyond.bound.held is False
+    assert "more than the 50 % that was thought possible" in beyond.sentence
+    assert verified(100, 70, finding=found()).bound is None
+
+
+def test_memory_that_changes_is_said_and_a_little_is_not():
+    rss = {"peak_rss_bytes": 1_000_000_000}
+    blocks = [block([100] * 5, **rss)] * 4
+    less = [block([100] * 5, peak_rss_bytes=600_000_000)] * 4
+    for side, said in ((less, "memory 600 MB instead of 1.00 GB"), (blocks, None)):
+        answer = Verification(
+            settings=Settings(accumulation=2),
+            base=Settings(),
+            finding=None,
+            fair=FairRuns(
+                trials=(trial(blocks), trial(side), trial(blocks)), ended="finished", elapsed_s=1.0
+            ),
+            parity=EXPECTED,
+            before=None,
+            after=None,
+        )
+        assert (said in answer.sentence) if said else ("memory" not in answer.sentence)
+
+
+def test_it_shows_itself_as_page_and_as_text_and_escapes_what_others_wrote():
+    answer = verified(100, 70, parity=Parity(verdict="cannot_tell", reason="<b>bold</b> words"))
+    shown = answer._repr_mimebundle_()
+    assert "&lt;b&gt;bold" in shown["text/html"]
+    assert "<b>bold" not in shown["text/html"]
+    assert "median step" in shown["text/plain"]
+    assert max(map(len, repr(answer).splitlines())) <= 80
+    document = json.loads(json.dumps(answer.to_json(), allow_nan=False))
+    assert document["schema"] == "workbench.verification/1"
+    assert document["trials"][0]["blocks"][0]["step_us"] == [100_000] * 5
+    assert document["trials"][0]["peak_rss_bytes"] is None
+
+
+def test_a_finding_is_applied_measured_and_kept_on_disk_and_all_is_as_before(tmp_path: Path):
+    # 8 samples of 10 ms: 80 ms a step, of which nearly all is loading; two workers halve it.
+    work = training(DataLoader(Sleepy(0.01), batch_size=8))
+    before = state_bytes(work)
+    answer = wb.verify(
+        work,
+        found(speedup_at_most=50.0),
+        steps=6,
+        folder=tmp_path,
+        time_limit_s=250,
+        progress=False,
+    )
+    assert answer.advice == "keep", answer
+    assert 0.4 < answer.change.ratio < 0.8
+    assert answer.bound.held is True
+    assert answer.parity.verdict == "as_expected"
+    told = {(each.where, each.name) for each in answer.differences}
+    assert ("in force", "workers") in told
+    assert ("data", "first samples") not in told
+    kept = json.loads(answer.folder.read_text())
+    assert kept["advice"] == "keep"
+    # Both Runs have the step times of the fair measurement, and a window that says where.
+    assert answer.before.record.timings.blocks[1:] == [
+        len(each.step_ns) for each in answer.fair.trials[0].blocks[1:]
+    ]
+    assert answer.after.record.settings == {"workers": 2}
+    assert answer.compare().breakdown is not None
+    assert [run.name for run in wb.runs(tmp_path)] == [answer.before.name, answer.after.name]
+    assert state_bytes(work) == before
+    assert not multiprocessing.active_children()
+
+
+def test_out_of_memory_of_the_setting_is_the_answer(tmp_path: Path):
+    def small_device(batch: Tensor) -> None:
+        if len(batch) > 8:
+            raise torch.OutOfMemoryError("out of memory")
+
+    work = training(model=Watching(small_device))
+    before = state_bytes(work)
+    answer = wb.verify(work, wb.Settings(batch_size=64), steps=3, folder=tmp_path, progress=False)
+    assert answer.sentence.startswith("batch_size=64: out of memory")
+    assert answer.advice == "revert"
+    assert state_bytes(work) == before
+
+
+def test_an_interrupt_keeps_what_was_measured_and_says_where(tmp_path: Path):
+    steps = itertools.count(1)
+
+    def watch(batch: Tensor) -> None:
+        if next(steps) == 30:
+            raise KeyboardInterrupt
+
+    work = training(DataLoader(rows(), batch_size=8, num_workers=1), Watching(watch))
+    before = state_bytes(work)
+    with pytest.raises(KeyboardInterrupt) as caught:
+        wb.verify(work, wb.Settings(precision="bf16"), steps=3, folder=tmp_path, progress=False)
+    (kept,) = tmp_path.glob("*.verification.json")
+    assert kept.name in caught.value.__notes__[0]
+    assert json.loads(kept.read_text())["ended"] == "interrupted"
+    assert state_bytes(work) == before
+    assert not multiprocessing.active_children()
+    assert threading.active_count() == 1
+
+
+def test_a_loop_that_fails_as_it_is_is_an_error_of_the_workload(tmp_path: Path):
+    def broken(batch: Tensor) -> None:
+        raise ValueError("wrong shape")
+
+    with pytest.raises(WorkloadError, match="fails without the setting: ValueError: wrong shape"):
+        wb.verify(
+            training(model=Watching(broken)),
+            wb.Settings(precision="bf16"),
+            steps=3,
+            folder=tmp_path,
+            progress=False,
+        )
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (found(setting=None), "no setting .* By hand: Load in worker processes"),
+        (found(setting=None, call="loader.pin()"), r"In torch: loader\.pin\(\)"),
+        (wb.Settings(), "change nothing"),
+        ({"workers": 2}, "finding or Settings, not a dict"),
+    ],
+)
+def test_what_cannot_be_applied_says_what_to_do(asked: Any, said: str, tmp_path: Path):
+    with pytest.raises(SettingError, match=said):
+        wb.verify(training(), asked, folder=tmp_path)
+
+
+def test_something_else_than_a_workload_is_refused(tmp_path: Path):
+    with pytest.raises(WorkloadError, match="needs a Workload"):
+        wb.verify(torch.nn.Linear(2, 2), wb.Settings(workers=2), folder=tmp_path)
+
+
+def test_settings_are_added_to_those_that_they_are_compared_with():
+    base = Settings(precision="bf16", workers=2)
+    assert merged(base, Settings(workers=4)) == Settings(precision="bf16", workers=4)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("slower", "verdict"), [(1.0, "cannot_tell"), (0.5, "faster")])
+def test_a_real_trial_tells_half_the_work_and_nothing_from_itself(slower: float, verdict: str):
+    """The work of a step is processor time; with the setting it is all of it, or half."""
+    import time
+
+    from workbench.tuning.fair import fair_blocks
+
+    def busy(batch: Tensor) -> None:
+        share = slower if torch.is_autocast_enabled("cpu") else 1.0
+        end = time.thread_time() + 0.02 * share
+        while time.thread_time() < end:
+            pass
+
+    work = training(model=Watching(busy))
+    runs = fair_blocks(
+        work, [None, wb.Settings(precision="bf16"), None], steps=10, blocks=4, time_limit_s=200
+    )
+    assert runs.change(0, 1, again=2).verdict == verdict, runs.change(0, 1, again=2)
