@@ -138,10 +138,14 @@ def test_p08_half_precision_without_a_fast_kernel_names_the_versions(tmp_path: P
         loop.launch(SLOW_CONVOLUTION, call=(at + 5, 5), kernel=(at + 30, 600))
         loop.launch(ADD, call=(at + 30, 5), kernel=(at + 630, 350))
 
-    finding = fired(on(looped(body, 1000), A100).run(tmp_path), "WB301")
+    loop = on(looped(body, 1000), A100)
+    finding = fired(loop.run(tmp_path), "WB301")
     assert "0 % of the time of convolutions is in tensor-core kernels" in finding.title
     assert "not recorded in this trace" in finding.title
     assert finding.share_of_window == pytest.approx(600 / 950)
+    loop.trace.header["cuda_runtime_version"] = 11000
+    told = fired(loop.run(tmp_path), "WB301")
+    assert told.evidence["versions"] == {"cuda_runtime_version": "11.0"}
 
 
 def test_p08_versions_of_a_run_are_in_the_title() -> None:

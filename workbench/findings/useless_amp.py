@@ -34,7 +34,11 @@ MOSTLY = 0.50
 """Own choice: what names the type, or the kernels, of the matrix work."""
 WORTH = 0.80
 """Own choice: a type is worth a try on the CPU from this ratio to fp32 down."""
-VERSIONS = ("torch", "cuda", "cudnn", "hip", "nvidia_driver")
+VERSIONS = (
+    *("torch", "cuda", "cudnn", "hip", "nvidia_driver"),
+    *("cuda_runtime_version", "cuda_driver_version", "hip_runtime_version", "hip_driver_version"),
+)
+"""Of a Run's record, or of a trace's header."""
 HALF, PLAIN = frozenset(LOW), frozenset({"fp32"})
 
 

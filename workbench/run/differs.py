@@ -53,7 +53,7 @@ def differences(first: Run, second: Run) -> tuple[Difference, ...]:
 
     return (
         *recorded("environment"),
-        *_differ("versions", _versions(one), _versions(other)),
+        *_differ("versions", versions_in(one), versions_in(other)),
         *_differ("device", _devices(one), _devices(other)),
         *_differ("ranks", _job(first), _job(second)),
         *recorded("settings"),
@@ -88,7 +88,8 @@ def _differ(where: str, a: Mapping[str, Any], b: Mapping[str, Any]) -> list[Diff
     ]
 
 
-def _versions(rank: RankAnalysis) -> dict[str, Any]:
+def versions_in(rank: RankAnalysis) -> dict[str, Any]:
+    """Versions of libraries and drivers that the header of a trace tells."""
     header = rank.trace.header
     found = {n: _version(n, header[n]) for n in HEADER_VERSIONS if n in header}
     told = header.get("distributedInfo")

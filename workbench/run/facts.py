@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from workbench.findings import CommunicationFacts, CopyFacts, DeviceFacts, Facts, StragglerFacts
+from workbench.run.differs import versions_in
 from workbench.run.rank import RankAnalysis
 from workbench.store.record import RunRecord, Timings
 
@@ -42,6 +43,7 @@ def gather(
         trust_ok=rank.trust.ok,
         violations=rank.trust.violations,
         **_of_the_trace(rank),
+        **({"environment": versions_in(rank)} if record is None else {}),
         **_recorded(record),
         **(loader or {}),
     )
