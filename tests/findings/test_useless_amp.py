@@ -28,7 +28,8 @@ H100 = ("NVIDIA H100 80GB HBM3", 9, 0)
 def on(loop: Loop, device: tuple[str, int, int]) -> Loop:
     name, major, minor = device
     known = loop.trace.header["deviceProperties"][0]
-    known |= {"name": name, "computeMajor": major, "computeMinor": minor}
+    told = {**known, "name": name, "computeMajor": major, "computeMinor": minor}
+    loop.trace.header["deviceProperties"] = [told]
     return loop
 
 

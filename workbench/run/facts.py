@@ -43,10 +43,14 @@ def gather(
         trust_ok=rank.trust.ok,
         violations=rank.trust.violations,
         **_of_the_trace(rank),
-        **({"environment": versions_in(rank)} if record is None else {}),
-        **_recorded(record),
+        **(_recorded(record) or _header(rank)),
         **(loader or {}),
     )
+
+
+def _header(rank: RankAnalysis) -> dict[str, Any]:
+    """What the header of a trace from elsewhere tells of where it was recorded."""
+    return {"environment": versions_in(rank)}
 
 
 def recorded(record: RunRecord | None) -> Facts:
