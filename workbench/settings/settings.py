@@ -27,16 +27,17 @@ class Settings:
     """How numbers are computed: fp32, tf32, bf16, fp16, bf16_pure or fp8.
 
     Does: fp32 switches autocast and TF32 off; tf32 lets matrix products of fp32 numbers use tensor
-    cores; bf16 and fp16 run the forward pass under autocast, fp16 with gradient scaling; with these
-    four the weights keep their dtype. bf16_pure keeps weights, buffers, gradients and optimizer
-    state in bf16 for the run, and gives back the exact fp32 ones after it. fp8 computes the linear
-    layers in fp8.
+    cores; bf16 and fp16 run the forward pass under autocast, fp16 with gradient scaling; fp8 is bf16
+    whose linear layers multiply in fp8, forward and backward. With these the weights keep their
+    dtype. bf16_pure keeps weights, buffers, gradients and optimizer state in bf16 for the run, and
+    gives back the exact fp32 ones after it.
     Helps: where matrix products and convolutions take most of the time, and to save memory.
     Hurts: on models of many small operators (casts are added); fp16 can overflow; all round more,
     bf16_pure most: small updates of large weights are lost.
     Needs: instructions for the dtype. fp16 is refused on a CPU that has none, bf16 is noted; tf32
-    needs an NVIDIA device of compute capability 8.0 or later, fp8 8.9 or later and torchao. fp16
-    scales gradients, so a step of the user's own must take ``control``.
+    needs an NVIDIA device of compute capability 8.0 or later, fp8 of 8.9 or later and linear layers
+    whose sizes are multiples of 16. fp16 scales gradients, so a step of the user's own must take
+    ``control``.
     """
     matmul_precision: MatmulPrecision | None = None
     """How exact a product of two fp32 matrices is: highest, high or medium.

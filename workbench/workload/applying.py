@@ -28,6 +28,7 @@ from workbench.workload.source import Source
 from workbench.workload.switches.attention import set_attention
 from workbench.workload.switches.casting import cast_training
 from workbench.workload.switches.checkpointing import checkpoint_blocks
+from workbench.workload.switches.fp8 import set_fp8
 from workbench.workload.switches.graphs import graphed
 from workbench.workload.switches.optimizers import place_steps, set_loop
 from workbench.workload.switches.processors import set_affinity, set_interop_threads, set_threads
@@ -153,6 +154,8 @@ def _set_model(
     if settings.channels_last is not None:
         set_memory_format(work.model, settings.channels_last)
         settle_optimizers(work.optimizers)
+    if settings.precision == "fp8":
+        notes.append(set_fp8(work.model, undo))
     if settings.attention is not None:
         set_attention(settings.attention, device, undo)
     if settings.checkpointing is not None:

@@ -171,7 +171,11 @@ class Control:
         """What settings needed and a step of the user's own never called, a sentence each."""
         needed = (
             ("backward", self._scaler is not None, "precision='fp16' scaled no gradient"),
-            ("forward", self._precision in {"bf16", "fp16"}, "no forward pass ran under autocast"),
+            (
+                "forward",
+                self._precision in {"bf16", "fp16", "fp8"},
+                "no forward pass ran under autocast",
+            ),
             ("micro_batches", self._accumulation > 1, "accumulation did not act"),
             ("optimizer_step", self._scaler is not None, "no scaled gradient was scaled back"),
             ("optimizer_step", self._clip_norm is not None, "clip_norm did not act"),

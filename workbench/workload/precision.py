@@ -1,6 +1,5 @@
 """Precision of a run: autocast, TF32, gradient scaling, and what the device can do."""
 
-import importlib.util
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -11,7 +10,7 @@ from workbench.errors import SettingError
 from workbench.machine.dtypes import native_dtypes, probe
 from workbench.settings import MatmulPrecision, Precision
 
-_AUTOCAST = {"bf16": torch.bfloat16, "fp16": torch.float16}
+_AUTOCAST = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp8": torch.bfloat16}
 _NAMES = {torch.float32: "fp32", torch.bfloat16: "bf16", torch.float16: "fp16"}
 
 
@@ -22,8 +21,9 @@ def check_precision(precision: Precision | None, device: torch.device, notes: li
         SettingError: TF32 or fp8 without a device that has it, fp16 on a CPU without fp16
             instructions.
     """
-    if precision == "fp8":
-        raise SettingError(f"precision='fp8' cannot act on {device}: {_no_fp8(device)}.")
+    no_fp8 = why_no_fp8(device) if precision == "fp8" else None
+    if no_fp8 is not None:
+        raise SettingError(f"precision='fp8' cannot act on {device}: {no_fp8}. Use 'bf16' here.")
     if precision == "tf32" and not _has_tf32(device):
         raise SettingError(
             f"precision='tf32' cannot act on {device}: TF32 is a mode of NVIDIA tensor cores "
@@ -48,15 +48,14 @@ def _cost(dtype: str, device: torch.device) -> str:
     return f"was measured here at {found.factor:.3g} times the time of fp32"
 
 
-def _no_fp8(device: torch.device) -> str:
-    if device.type != "cuda":
-        return (
-            "torch multiplies fp8 matrices on NVIDIA devices of compute capability 8.9 and later "
-            "only. Use 'bf16' here"
-        )
-    if importlib.util.find_spec("torchao") is None:
-        return "it needs the package torchao, which is not installed. Use 'bf16', or install it"
-    return "training in fp8 is not possible yet. Use 'bf16'"
+def why_no_fp8(device: torch.device) -> str | None:
+    """Why linear layers cannot multiply in fp8 on ``device``; ``None`` where they can."""
+    if device.type != "cuda" or torch.version.hip:
+        cost = f", and imitated fp8 {_cost('fp8', device)}" if device.type == "cpu" else ""
+        return f"it takes an NVIDIA device of compute capability 8.9 or later{cost}"
+    if torch.cuda.get_device_capability(device) < (8, 9):
+        return "its compute capability is below 8.9"
+    return None if hasattr(torch, "_scaled_mm") else "this torch has no product of fp8 matrices"
 
 
 def low_dtype(precision: Precision | None) -> torch.dtype | None:
