@@ -135,6 +135,47 @@ def test_a_larger_batch_is_judged_by_the_time_of_a_sample(tmp_path: Path) -> Non
     assert "samples_per_step" in [d.name for d in found.differences]
 
 
+def with_times(folder: Path, step_ms: list[float], blocks: list[int], **rest: object) -> wb.Run:
+    """The Run in ``folder`` with other step times."""
+    place = folder / "run.json"
+    record = msgspec.json.decode(place.read_bytes(), type=RunRecord)
+    steps = [int(ms * MS) for ms in step_ms]
+    timings = msgspec.structs.replace(record.timings, step_ns=steps, input_ns=[], blocks=blocks)
+    timings = msgspec.structs.replace(timings, **rest)
+    place.write_bytes(msgspec.json.encode(msgspec.structs.replace(record, timings=timings)))
+    return wb.open(folder)
+
+
+def test_workers_that_hand_over_together_are_judged_by_their_pace(tmp_path: Path) -> None:
+    # Two workers: 90 ms, then a batch that lies ready, 10 ms; 50 ms a step, like the other Run.
+    first = wb.open(measured(tmp_path, "first", step_ms=50, noise=0.001))
+    folder = measured(tmp_path, "second", step_ms=50, workers=2)
+    jitter = random.Random(1)
+    lumpy = [ms * jitter.gauss(1, 0.001) for _ in range(40) for ms in (90.0, 10.0)]
+    second = with_times(folder, lumpy, [40, 40])
+    found = wb.compare(first, second)
+    assert found.change.ratio == pytest.approx(1.0, abs=0.01)
+    assert found.verdict == "cannot_tell"
+
+
+def test_runs_that_took_turns_are_not_widened_by_the_drift_that_met_both(tmp_path: Path) -> None:
+    # The machine became 30 % slower from block to block under both; the second takes 30 % less.
+    drift = [1.0] * 20 + [1.1] * 20 + [1.2] * 20 + [1.3] * 20
+    sides = []
+    for name, factor in (("first", 100.0), ("second", 70.0)):
+        folder = measured(tmp_path, name, step_ms=50)
+        sides.append([folder, [factor * by for by in drift]])
+    alone = [with_times(folder, times, [20] * 4) for folder, times in sides]
+    assert wb.compare(*alone).verdict == "cannot_tell"
+    beside = [with_times(folder, times, [20] * 4, turns="a mark") for folder, times in sides]
+    assert wb.compare(*beside).verdict == "faster"
+    others = [
+        with_times(folder, times, [20] * 4, turns=name)
+        for (folder, times), name in zip(sides, "ab", strict=True)
+    ]
+    assert wb.compare(*others).verdict == "cannot_tell"
+
+
 def test_noise_beyond_double_says_nothing_but_to_measure_again(tmp_path: Path) -> None:
     """Halves of 40 steps of 1 ms and of 100 ms: a side differs from itself a hundredfold."""
     steps = [MS] * 40 + [100 * MS] * 40

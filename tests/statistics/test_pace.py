@@ -2,7 +2,7 @@
 
 import pytest
 
-from workbench.statistics.blocks import evened
+from workbench.statistics.blocks import evened, period
 
 
 def test_two_workers_that_hand_over_together_give_the_pace_between_waiting_and_ready():
@@ -25,3 +25,13 @@ def test_a_wild_step_is_in_as_many_values_as_a_period_has():
 
 def test_no_step_has_no_pace():
     assert evened([], 2) == ()
+
+
+def test_the_pattern_repeats_with_the_workers_or_with_the_epoch_that_starts_them():
+    assert period({"workers": 4}, 20) == 4
+    assert period({"workers": 0}, 20) == period({}, 20) == 1
+    short = {"workers": 4, "batches_per_epoch": 8}
+    assert period(short, 20) == 20
+    assert period({**short, "persistent_workers": True}, 20) == 4
+    assert period({**short, "workers": 0}, 20) == 1
+    assert period({**short, "batches_per_epoch": None}, 20) == 4

@@ -285,7 +285,7 @@ def compare(first: Run, second: Run) -> Comparison:
     return Comparison(
         first=names[0],
         second=names[1],
-        change=_change(times, called),
+        change=_change(times, called, interleaved=_took_turns(first, second)),
         per="step" if samples is None else "sample",
         first_ns=sides[0],
         second_ns=sides[1],
@@ -304,21 +304,36 @@ def _names(first: Run, second: Run) -> tuple[str, str]:
 
 
 def _blocks(run: Run) -> list[list[float]]:
-    """Blocks of step times of record; none for a trace alone."""
+    """Blocks of step times of record, each step as its pace; none for a trace alone."""
     from workbench.run.facts import steady_blocks
+    from workbench.statistics.blocks import evened, period
 
     timings = None if run.record is None else run.record.timings
     if timings is None or not timings.step_ns:
         return []
-    return [[float(ns) for ns in block] for block in steady_blocks(timings)]
+    blocks = steady_blocks(timings)
+    loader = run.record.effective if run.record is not None else {}
+    repeats = period(loader, max(map(len, blocks), default=0))
+    return [list(evened(block, repeats)) for block in blocks]
 
 
-def _change(blocks: list[list[list[float]]], names: tuple[str, str]) -> Change:
+def _took_turns(first: Run, second: Run) -> bool:
+    """Whether both were measured block by block beside each other."""
+    marks = [
+        None if run.record is None or run.record.timings is None else run.record.timings.turns
+        for run in (first, second)
+    ]
+    return marks[0] is not None and marks[0] == marks[1]
+
+
+def _change(
+    blocks: list[list[list[float]]], names: tuple[str, str], *, interleaved: bool
+) -> Change:
     from workbench.statistics.change import compare_steps
 
     lacking = [name for name, side in zip(names, blocks, strict=True) if not side]
     if not lacking:
-        return compare_steps(*blocks)
+        return compare_steps(*blocks, interleaved=interleaved)
     counts = [sum(map(len, side)) for side in blocks]
     whom = "both traces" if len(lacking) > 1 else lacking[0]
     have = "have" if len(lacking) > 1 else "has"

@@ -4,7 +4,8 @@ A loaded machine makes neighbouring steps alike and single steps wild. The media
 untouched by a wild step, and what neighbouring steps share is inside one number.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +32,20 @@ def usable(blocks: Sequence[Block]) -> list[NDArray[np.float64]]:
                 "a step time is zero, negative or not a number: leave out what was not measured."
             )
     return [values for values in arrays if values.size >= LEAST_STEPS]
+
+
+def period(loader: Mapping[str, Any], longest: int) -> int:
+    """Steps after which the pattern of step times repeats: a round of the workers, or an epoch.
+
+    Args:
+        loader: ``workers``, ``persistent_workers`` and ``batches_per_epoch``, as far as known.
+        longest: Steps of the longest block.
+    """
+    workers = loader.get("workers") or 0
+    epoch = loader.get("batches_per_epoch")
+    if workers and epoch and epoch < longest and not loader.get("persistent_workers"):
+        return longest  # workers start again inside the block
+    return max(workers, 1)
 
 
 def evened(times: Sequence[float], period: int) -> tuple[float, ...]:

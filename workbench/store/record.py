@@ -34,6 +34,9 @@ class Timings(msgspec.Struct, frozen=True, kw_only=True):
     replay_ns: list[Nanoseconds] | None = None
     """Whole steps on batches that waited in memory, with the loader at rest: the step if the
     loader were free. ``None``: not measured."""
+    turns: str | None = None
+    """Runs with the same mark took turns, block by block, so that a drift of the machine met both;
+    ``None``: measured alone."""
 
 
 class RunRecord(msgspec.Struct, frozen=True, kw_only=True):

@@ -56,8 +56,19 @@ def profiled(
     record: Record,
     folder: Path,
     time_limit_s: float | None,
+    turns: str,
 ) -> "Run":
-    """A Run with a profiled window, whose step times are those of a fair trial."""
+    """A Run with a profiled window, whose step times are those of a fair trial.
+
+    Args:
+        work: Model, data and step.
+        settings: Those of the trial.
+        trial: What was measured.
+        record: What the profiler records.
+        folder: Where the Run is kept.
+        time_limit_s: Seconds for the profile.
+        turns: Mark of the measurement that both sides belong to.
+    """
     from workbench.profiling import profile
 
     run = profile(
@@ -69,10 +80,10 @@ def profiled(
         time_limit_s=time_limit_s,
         progress=False,
     )
-    return _with_times(run, trial)
+    return _with_times(run, trial, turns)
 
 
-def _with_times(run: "Run", trial: Trial) -> "Run":
+def _with_times(run: "Run", trial: Trial, turns: str) -> "Run":
     import msgspec
 
     from workbench.run.source import load
@@ -91,6 +102,7 @@ def _with_times(run: "Run", trial: Trial) -> "Run":
         step_ns=[*warm_ns, *(ns for block in trial.blocks for ns in block.step_ns)],
         input_ns=[*warm_input, *(ns for block in trial.blocks for ns in block.input_ns)],
         blocks=[own.warmup + counts[0], *counts[1:]],
+        turns=turns,
     )
     note = "the step times of record were measured in turns with another setting"
     changed = msgspec.structs.replace(record, timings=timings, notes=[*record.notes, note])

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from workbench.settings import Settings
-from workbench.statistics.blocks import evened
+from workbench.statistics.blocks import evened, period
 from workbench.statistics.change import Change, compare_steps
 
 Outcome = Literal["measured", "out_of_memory", "refused", "error", "timed_out", "not_measured"]
@@ -92,10 +92,8 @@ class Trial:
     @property
     def period(self) -> int:
         """Steps after which the pattern of step times repeats: a round of the workers, an epoch."""
-        workers = self.effective.get("workers") or 1
-        epoch = self.effective.get("batches_per_epoch")
         longest = max((len(block.step_ns) for block in self.blocks), default=0)
-        return longest if epoch and epoch < longest else workers
+        return period(self.effective, longest)
 
     def times(self, per: Per = "step", *, undisturbed: bool = False) -> list[Times]:
         """Block by block the pace of each step, in nanoseconds of a step or of a sample."""

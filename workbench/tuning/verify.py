@@ -1,5 +1,6 @@
 """``wb.verify``: apply a finding's setting, measure under fair conditions, and say what to do."""
 
+import secrets
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -136,6 +137,7 @@ class _Order:
             )
         if self.record is None:
             return
+        turns = secrets.token_hex(8)
         for side, settings in enumerate((self.base, with_it)):
             bar.stage("profiling")
             with self._may_fail("a side was not profiled"):
@@ -146,6 +148,7 @@ class _Order:
                     record=self.record,
                     folder=self.parent,
                     time_limit_s=self._left_s(2 - side),
+                    turns=turns,
                 )
 
     def verification(self) -> Verification:
