@@ -22,9 +22,9 @@ def steps_with_kernels(*, kernel_us: float, call_at: float = 10) -> Kineto:
     for number in range(3):
         start = 1000 + 100 * number
         trace.step(number, start, 100)
-        trace.op("aten::mm", start, 100)
+        trace.op("aten::relu", start, 100)
         trace.launched(
-            "ampere_sgemm_128x64",
+            "vectorized_elementwise_kernel",
             call=(start + call_at, 4),
             kernel=(start + call_at + 5, kernel_us),
             correlation=number + 1,
