@@ -54,6 +54,8 @@ class Active:
         self._batches = 0
         self._starting: Any = None
         """The loader whose start failed."""
+        self._latest: Any = None
+        """The loader that started last."""
         self._compiled = compile_counters()
         self._load = LoadProbe()
         self._warnings = WarningLog()
@@ -105,7 +107,7 @@ class Active:
 
         if not self.is_here():
             return make()
-        self._starting, iterator = loader, None
+        self._starting, self._latest, iterator = loader, loader, None
         try:
             with Deferred():  # half-started workers would be nobody's
                 iterator = self.loader.probe.iterate(loader, make)
@@ -153,10 +155,18 @@ class Active:
 
     def explained(self, error: BaseException) -> str | None:
         """What to do about an error of the loop's loader; ``None`` for any other error."""
-        from workbench.workload.pickling import explain_pickling
+        from workbench.recording.loader.probe import torch_loader
+        from workbench.workload.pickling import (
+            explain_interactive,
+            explain_pickling,
+            starts_by_pickling,
+        )
         from workbench.workload.worker_death import explain_worker_death
 
         why = explain_worker_death(error, self.loader.processes)
+        latest = torch_loader(self._latest)
+        if why is not None and starts_by_pickling(latest):  # it dies before it says anything else
+            why = explain_interactive(latest) or why
         if why is None and self._starting is not None:
             why = explain_pickling(error, self._starting)
         self.seen.why = why

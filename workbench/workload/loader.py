@@ -4,6 +4,7 @@ import multiprocessing
 import sys
 from collections.abc import Callable
 from contextlib import ExitStack
+from pathlib import Path
 from types import FunctionType
 from typing import Any
 
@@ -189,7 +190,8 @@ def start_method(loader: DataLoader[Any]) -> str:
 
 def interactive_part(loader: DataLoader[Any]) -> str | None:
     """Name of the first part of ``loader`` that a fresh worker process could not import."""
-    if hasattr(sys.modules.get("__main__"), "__file__"):
+    file = getattr(sys.modules.get("__main__"), "__file__", None)
+    if file is not None and Path(file).exists():  # a program from a pipe has "<stdin>"
         return None
     start = loader.worker_init_fn
     start = start.then if isinstance(start, WorkerStart) else start
