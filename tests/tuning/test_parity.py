@@ -210,12 +210,39 @@ def test_forward_and_backward_alone_leave_their_gradients_to_be_compared():
     assert parity(work, wb.Settings(precision="bf16")).gradient_difference > 0
 
 
-def test_settings_of_the_loader_compute_the_same_and_other_batch_sizes_are_another_training():
-    work = training()
-    assert parity(work, wb.Settings(workers=2, pin_memory=False)).verdict == "as_expected"
-    larger = parity(work, wb.Settings(batch_size=32))
-    assert larger.verdict == "cannot_tell"
-    assert "another size" in larger.reason
+def test_settings_of_the_loader_compute_the_same():
+    assert parity(training(), wb.Settings(workers=2, pin_memory=False)).verdict == "as_expected"
+
+
+def test_a_larger_batch_of_a_mean_loss_counts_each_sample_as_before():
+    # Dropout is 0 here on both sides: the mean over 32 samples is the mean of four means over 8.
+    found = parity(training(), wb.Settings(batch_size=32))
+    assert found.verdict == "as_expected", found
+    assert found.loss_difference < 256 * 2.0**-23
+    assert "only a whole training can tell" in found.reason
+
+
+def summed(output: Tensor, target: Tensor) -> Tensor:
+    """A loss that grows with the batch."""
+    return functional.cross_entropy(output, target, reduction="sum")
+
+
+def test_a_larger_batch_of_a_summed_loss_cannot_be_told():
+    # Four times the samples, four times the loss: 3/4 of it is the difference.
+    work = wb.Workload(network(), DataLoader(rows(), batch_size=8), loss=summed)
+    found = parity(work, wb.Settings(batch_size=32))
+    assert found.verdict == "cannot_tell"
+    assert found.loss_difference == pytest.approx(0.75, abs=1e-3)
+    assert "depends on its batch" in found.reason
+
+
+def test_samples_that_see_each_other_make_another_loss_of_another_batch():
+    model = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Linear(8, 2))
+    found = parity(training(model=model), wb.Settings(batch_size=32, precision="bf16"))
+    assert found.verdict in {"cannot_tell", "as_expected"}
+    assert found.gradient_difference > 0  # of the precision, on batches of the same size
+    plain = parity(training(model=model), wb.Settings(batch_size=32))
+    assert plain.verdict == "cannot_tell"
 
 
 def test_a_setting_that_does_not_run_cannot_be_told():

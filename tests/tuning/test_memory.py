@@ -1,0 +1,46 @@
+"""How much memory does a block hold, and when is it ended?"""
+
+import pytest
+
+from workbench.tuning import memory
+from workbench.tuning.memory import MemoryGuard, MemoryProbe, available_bytes
+
+
+def test_the_peak_of_a_block_is_its_own_and_not_that_of_the_process():
+    size = 150_000_000
+    bytearray(size)  # before the block, and gone
+    probe = MemoryProbe(None)
+    probe.start()
+    before = probe.read()["peak_rss_bytes"]
+    held = bytearray(size)
+    for at in range(0, size, 4096):
+        held[at] = 1
+    del held
+    peak = probe.read()["peak_rss_bytes"]
+    assert peak - before == pytest.approx(size, rel=0.1)
+    probe.start()
+    assert probe.read()["peak_rss_bytes"] < peak - size / 2
+
+
+def test_without_children_their_memory_is_nothing_and_without_a_device_its_is_not_measured():
+    found = MemoryProbe(None).read()
+    assert found["workers_bytes"] == 0
+    assert found["device_peak_bytes"] is None
+    assert found["peak_rss_bytes"] is None  # nobody has begun
+
+
+def test_the_guard_ends_a_measurement_before_the_system_does(monkeypatch: pytest.MonkeyPatch):
+    guard = MemoryGuard()
+    guard.check()
+    monkeypatch.setattr(memory, "available_bytes", lambda: 1_000_000)
+    with pytest.raises(MemoryError, match=r"only 1\.00 MB of .* were left"):
+        guard.check()
+
+
+def test_a_containers_limit_counts(monkeypatch: pytest.MonkeyPatch):
+    # 4 GB may be taken, 3 GB are, of which the system gives back 500 MB of file pages when asked.
+    given = {"memory.max": "4000000000", "memory.current": "3000000000"}
+    monkeypatch.setattr(
+        memory, "_read", lambda path: given.get(path.name, "inactive_file 500000000")
+    )
+    assert available_bytes() <= 1_500_000_000
