@@ -176,6 +176,22 @@ def test_trials_that_take_turns_compile_once_and_leave_room_for_others(tmp_path:
     assert graphs[0] == graphs[1]
 
 
+@pytest.mark.slow
+def test_checkpointed_trials_that_take_turns_compile_once(tmp_path: Path) -> None:
+    """The compiler takes another function object for another model."""
+    from torch._dynamo.utils import counters
+
+    work = SIX["tiny_ops"](tmp_path)
+    graphs = []
+    for _ in range(2):
+        with prepare(work, Settings(compile=True, checkpointing=("Chain",))) as run:
+            run.step(next(run.batches()))
+        with prepare(work, Settings(checkpointing=("Chain",))) as run:
+            run.step(next(run.batches()))
+        graphs.append(counters["stats"]["unique_graphs"])
+    assert graphs[0] == graphs[1]
+
+
 @pytest.mark.parametrize(
     ("values", "options"),
     [

@@ -27,10 +27,10 @@ class Settings:
     """How numbers are computed: fp32, tf32, bf16, fp16, bf16_pure or fp8.
 
     Does: fp32 switches autocast and TF32 off; tf32 lets matrix products of fp32 numbers use tensor
-    cores; bf16 and fp16 run the forward pass under autocast, fp16 with gradient scaling; fp8 is bf16
-    whose linear layers multiply in fp8, forward and backward. With these the weights keep their
-    dtype. bf16_pure keeps weights, buffers, gradients and optimizer state in bf16 for the run, and
-    gives back the exact fp32 ones after it.
+    cores; bf16 and fp16 run the forward pass under autocast, fp16 with gradient scaling; fp8 is
+    bf16 whose linear layers multiply in fp8, forward and backward. With these the weights keep
+    their dtype. bf16_pure keeps weights, buffers, gradients and optimizer state in bf16 for the
+    run, and gives back the exact fp32 ones after it.
     Helps: where matrix products and convolutions take most of the time, and to save memory.
     Hurts: on models of many small operators (casts are added); fp16 can overflow; all round more,
     bf16_pure most: small updates of large weights are lost.

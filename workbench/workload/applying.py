@@ -12,6 +12,7 @@ from workbench.settings import Settings
 from workbench.workload.compilation import (
     compiled,
     compiler_watch,
+    forget_graphs,
     is_compiled,
     without_new_compile_workers,
 )
@@ -155,11 +156,11 @@ def _set_model(
         set_memory_format(work.model, settings.channels_last)
         settle_optimizers(work.optimizers)
     if settings.precision == "fp8":
-        notes.append(set_fp8(work.model, undo))
+        notes.append(set_fp8(work, undo))
     if settings.attention is not None:
         set_attention(settings.attention, device, undo)
     if settings.checkpointing is not None:
-        said = checkpoint_blocks(work.model, settings.checkpointing, undo)
+        said = checkpoint_blocks(work, settings.checkpointing, undo)
         notes.extend([said] if said else [])
 
 
@@ -172,6 +173,8 @@ def _called(work: Workload, settings: Settings, device: torch.device, undo: Exit
         )
     if settings.compile:
         undo.enter_context(without_new_compile_workers())
+        if device.type == "cuda":
+            undo.callback(forget_graphs, work, settings)
         return compiled(work, settings, device)
     if settings.compile is False and _may_be_compiled(work):
         undo.enter_context(torch.compiler.set_stance("force_eager"))

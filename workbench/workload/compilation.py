@@ -50,6 +50,12 @@ def compiled(work: Workload, settings: Settings, device: torch.device) -> Any:
     return twins[settings]
 
 
+def forget_graphs(work: Workload, settings: Settings) -> None:
+    """Let go of a twin whose CUDA graphs would hold memory that the next run is measured in."""
+    if "mode" in compile_options(settings):
+        _TWINS.get(work, {}).pop(settings, None)
+
+
 def _compiled(model: Any, settings: Settings, device: torch.device) -> Any:
     asked = f"compile={settings.compile!r}"
     if is_compiled(model):

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
-from functools import partial, wraps
+from functools import partial
 from typing import Any
 
 import torch
@@ -11,11 +11,13 @@ from torch.autograd.grad_mode import _unsafe_preserve_version_counter
 from torch.utils.checkpoint import checkpoint
 
 from workbench.errors import SettingError
+from workbench.workload.switches.forwards import Forward, put_forward
+from workbench.workload.workload import Workload
 
 _MOST_CANDIDATES = 12
 
 
-def checkpoint_blocks(model: Any, names: Sequence[str], undo: ExitStack) -> str | None:
+def checkpoint_blocks(work: Workload, names: Sequence[str], undo: ExitStack) -> str | None:
     """Checkpoint the blocks of these module types or qualified names, the outermost of each branch.
 
     Returns:
@@ -24,6 +26,7 @@ def checkpoint_blocks(model: Any, names: Sequence[str], undo: ExitStack) -> str 
     Raises:
         SettingError: When a name fits nothing, or the model cannot be checkpointed.
     """
+    model = work.model
     if not isinstance(model, nn.Module):
         raise SettingError(_cannot(names, f"the model is a {type(model).__name__}, not a module"))
     if isinstance(model, nn.DataParallel):
@@ -39,19 +42,12 @@ def checkpoint_blocks(model: Any, names: Sequence[str], undo: ExitStack) -> str 
         if isinstance(block, torch.jit.ScriptModule):
             raise SettingError(_cannot(names, f"{path or 'the model'} is a scripted module"))
     for block in {id(block): block for block in outer.values()}.values():
-        _wrap(block, undo)
+        put_forward(work, block, _checkpointed, undo)
     inner = len(blocks) - len(outer)
     return f"{inner} of the chosen blocks lie inside others and are part of them" if inner else None
 
 
-def _wrap(block: nn.Module, undo: ExitStack) -> None:
-    forward, attributes = block.forward, block.__dict__
-    if "forward" in attributes:
-        undo.callback(partial(attributes.__setitem__, "forward", forward))
-    else:
-        undo.callback(partial(attributes.pop, "forward", None))
-
-    @wraps(forward)
+def _checkpointed(block: nn.Module, forward: Forward) -> Forward:
     def checkpointed(*args: Any, **kwargs: Any) -> Any:
         if not torch.is_grad_enabled():
             return forward(*args, **kwargs)
@@ -60,7 +56,7 @@ def _wrap(block: nn.Module, undo: ExitStack) -> None:
         again: dict[str, Any] = {"context_fn": partial(_contexts, moving)} if moving else {}
         return checkpoint(forward, *args, use_reentrant=False, **again, **kwargs)
 
-    attributes["forward"] = checkpointed
+    return checkpointed
 
 
 def _moving(block: nn.Module) -> Iterator[Tensor]:

@@ -1,7 +1,6 @@
 """Linear layers in fp8: the three products of forward and backward, each tensor with its scale."""
 
 from contextlib import ExitStack
-from functools import partial, wraps
 from typing import Any
 
 import torch
@@ -9,6 +8,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from workbench.errors import SettingError
+from workbench.workload.switches.forwards import Forward, put_forward
+from workbench.workload.workload import Workload
 
 _MULTIPLE = 16
 """What ``torch._scaled_mm`` wants the sizes of its matrices to be multiples of."""
@@ -16,8 +17,8 @@ _FORWARD, _BACKWARD = torch.float8_e4m3fn, torch.float8_e5m2
 """More digits for weights and activations, more range for gradients (arXiv:2209.05433)."""
 
 
-def set_fp8(model: Any, undo: ExitStack) -> str:
-    """Let the linear layers of a model multiply in fp8; weights keep their dtype.
+def set_fp8(work: Workload, undo: ExitStack) -> str:
+    """Let the linear layers of the model multiply in fp8; weights keep their dtype.
 
     Returns:
         How many layers do, for people.
@@ -25,12 +26,13 @@ def set_fp8(model: Any, undo: ExitStack) -> str:
     Raises:
         SettingError: When no layer can.
     """
+    model = work.model
     why = f"the model is a {type(model).__name__}, not a module"
     if isinstance(model, nn.Module) and not isinstance(model, nn.DataParallel):
         layers = [module for module in model.modules() if type(module) is nn.Linear]
         fitting = [layer for layer in layers if _fits(layer)]
         for layer in fitting:
-            _wrap(layer, undo)
+            put_forward(work, layer, _in_fp8, undo)
         if fitting:
             return f"{len(fitting)} of {len(layers)} linear layers multiply in fp8"
         why = f"none of its {len(layers)} linear layers has sizes that are multiples of {_MULTIPLE}"
@@ -41,14 +43,7 @@ def _fits(layer: nn.Linear) -> bool:
     return layer.in_features % _MULTIPLE == 0 and layer.out_features % _MULTIPLE == 0
 
 
-def _wrap(layer: nn.Linear, undo: ExitStack) -> None:
-    forward, attributes = layer.forward, layer.__dict__
-    if "forward" in attributes:
-        undo.callback(partial(attributes.__setitem__, "forward", forward))
-    else:
-        undo.callback(partial(attributes.pop, "forward", None))
-
-    @wraps(forward)
+def _in_fp8(layer: Any, forward: Forward) -> Forward:
     def in_fp8(input: Tensor) -> Tensor:  # noqa: A002 - torch's name
         kind = input.device.type
         low = torch.is_autocast_enabled(kind)
@@ -59,7 +54,7 @@ def _wrap(layer: nn.Linear, undo: ExitStack) -> None:
             product = product + layer.bias.to(dtype)
         return product.view(*input.shape[:-1], layer.out_features)
 
-    attributes["forward"] = in_fp8
+    return in_fp8
 
 
 class _Product(torch.autograd.Function):
