@@ -2,7 +2,7 @@
 
 import statistics
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -32,6 +32,7 @@ def fair_blocks(
     time_limit_s: float | None,
     progress: Progress | None = None,
     interrupted: Callable[[], bool] | None = None,
+    warmed: MutableMapping[Settings, float] | None = None,
 ) -> FairRuns:
     """Measure several settings in turns, so that whatever the machine does meets all of them.
 
@@ -54,6 +55,8 @@ def fair_blocks(
         time_limit_s: Seconds for everything; ``None`` sets no limit.
         progress: Is told what goes on.
         interrupted: Is asked between steps; true ends the measurement.
+        warmed: Seconds of a step of settings that this process has warmed up before, which are not
+            warmed up again; the others are added.
 
     Returns:
         One trial a setting; ``ended`` says whether all turns were taken.
@@ -74,6 +77,7 @@ def fair_blocks(
                 interrupted=interrupted,
             ),
             until=None if time_limit_s is None else time.monotonic() + time_limit_s,
+            warmed={} if warmed is None else warmed,
         )
         return turns.take(blocks)
     finally:
@@ -93,7 +97,6 @@ class _Draft:
     compilation: dict[str, Any] | None = None
     notes: dict[str, None] = field(default_factory=dict)
     warnings: dict[str, None] = field(default_factory=dict)
-    warm_s: float = 0.0
     warm_step_s: float = 0.0
 
     @property
@@ -132,6 +135,7 @@ class _Turns:
     steps: int
     measuring: Measuring
     until: float | None
+    warmed: MutableMapping[Settings, float]
     samples: float | None = None
     """Of a block, once the first setting has told."""
     notes: list[str] = field(default_factory=list)
@@ -190,10 +194,8 @@ class _Turns:
 
     def _warm_up(self, draft: _Draft, waiting: list[_Draft]) -> None:
         """What belongs to the process, once for each setting: equal settings share it."""
-        began = time.monotonic()
-        twin = next((d for d in self.drafts if d.warm_s and d.settings == draft.settings), None)
-        if twin is not None:
-            draft.warm_s, draft.warm_step_s = twin.warm_s, twin.warm_step_s
+        if draft.settings in self.warmed:
+            draft.warm_step_s = self.warmed[draft.settings]
             return
         left = self._left_s()
         limit = None if left is None else max(left, _LEAST_S) * max(_HALF, 1 / len(waiting))
@@ -201,8 +203,9 @@ class _Turns:
             self.work, draft.settings, self.measuring, time_limit_s=limit
         )
         draft.learn(about)
-        draft.warm_s = time.monotonic() - began
         draft.warm_step_s = statistics.median(draft.warmup_ns[-STEADY:] or (0,)) / 1e9
+        if not self.measuring.stopped:
+            self.warmed[draft.settings] = draft.warm_step_s
 
     def _shorten(self, rounds: int) -> None:
         """Fewer steps a block where all of them would not fit into the time limit."""

@@ -3,7 +3,7 @@
 import json
 import os
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +29,7 @@ class Journal:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._events = {_key(event["asked"]): event["answer"] for event in _read_events(folder)}
-        self._number = len(self._events)
+        self._number = _highest(folder)
 
     def get(self, kind: str, **asked: Any) -> dict[str, Any] | None:
         """The answer to the same question, where it is known."""
@@ -151,7 +151,7 @@ def identity(work: "Workload") -> dict[str, Any]:
     }
 
 
-def _devices(model: Any) -> Any:
+def _devices(model: Any) -> Iterator[str]:
     parameters = getattr(model, "parameters", None)
     return (str(p.device) for p in parameters()) if callable(parameters) else iter(())
 
@@ -190,6 +190,11 @@ def _read_events(folder: Path) -> list[dict[str, Any]]:
         except (ValueError, KeyError, TypeError, OSError):
             continue
     return found
+
+
+def _highest(folder: Path) -> int:
+    numbers = [path.name.partition("-")[0] for path in (folder / EVENTS).glob("*.json")]
+    return max((int(number) for number in numbers if number.isdecimal()), default=0)
 
 
 def _write(path: Path, value: Mapping[str, Any]) -> None:
