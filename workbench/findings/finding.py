@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from workbench.analysis.compilations import Compilations
     from workbench.analysis.device_allocations import DeviceAllocations
     from workbench.analysis.gradient_syncs import GradientSyncs
-    from workbench.analysis.kept_casts import KeptCasts
     from workbench.analysis.host_code import HostCode
+    from workbench.analysis.kept_casts import KeptCasts
     from workbench.analysis.loader_evidence import EpochStart, LoaderStages
     from workbench.analysis.matmul_shapes import MatmulShapes
     from workbench.analysis.matrix_work import MatrixWork
