@@ -176,6 +176,26 @@ def test_runs_that_took_turns_are_not_widened_by_the_drift_that_met_both(tmp_pat
     assert wb.compare(*others).verdict == "cannot_tell"
 
 
+def test_memory_and_loss_stand_beside_the_times(tmp_path: Path) -> None:
+    runs = []
+    for name, peak, loss in (("first", 2_000_000_000, 0.51), ("second", 1_500_000_000, None)):
+        folder = measured(tmp_path, name, step_ms=50)
+        place = folder / "run.json"
+        record = msgspec.json.decode(place.read_bytes(), type=RunRecord)
+        memory = {"peak_rss_bytes": peak, "workers_bytes": 0, "device_peak_bytes": None}
+        record = msgspec.structs.replace(record, peak_memory=memory, loss=loss)
+        place.write_bytes(msgspec.json.encode(record))
+        runs.append(wb.open(folder))
+    found = wb.compare(*runs)
+    assert found.rows()[-2:] == [
+        ("peak memory of the process", "2.00 GB", "1.50 GB"),
+        ("loss of the last step measured", "0.51", "not measured"),
+    ]
+    told = found.to_json()
+    assert told["memory"]["device_peak_bytes"] == {"first": None, "second": None}
+    assert told["loss"] == {"first": 0.51, "second": None}
+
+
 def test_noise_beyond_double_says_nothing_but_to_measure_again(tmp_path: Path) -> None:
     """Halves of 40 steps of 1 ms and of 100 ms: a side differs from itself a hundredfold."""
     steps = [MS] * 40 + [100 * MS] * 40

@@ -2,8 +2,9 @@
 
 import pytest
 
+from workbench.recording.peak_memory import MemoryProbe, larger
 from workbench.tuning import memory
-from workbench.tuning.memory import MemoryGuard, MemoryProbe, available_bytes
+from workbench.tuning.memory import MemoryGuard, available_bytes
 
 
 def test_the_peak_of_a_block_is_its_own_and_not_that_of_the_process():
@@ -44,3 +45,10 @@ def test_a_containers_limit_counts(monkeypatch: pytest.MonkeyPatch):
         memory, "_read", lambda path: given.get(path.name, "inactive_file 500000000")
     )
     assert available_bytes() <= 1_500_000_000
+
+
+def test_of_two_blocks_the_larger_peak_counts_and_none_is_no_zero():
+    a = {"peak_rss_bytes": 5, "workers_bytes": 0, "device_peak_bytes": None}
+    b = {"peak_rss_bytes": 3, "workers_bytes": 2, "device_peak_bytes": None}
+    assert larger(None, a) == a
+    assert larger(a, b) == {"peak_rss_bytes": 5, "workers_bytes": 2, "device_peak_bytes": None}

@@ -291,3 +291,10 @@ def test_a_real_trial_tells_half_the_work_and_nothing_from_itself(slower: float,
         work, [None, wb.Settings(precision="bf16"), None], steps=10, blocks=4, time_limit_s=200
     )
     assert runs.change(0, 1, again=2).verdict == verdict, runs.change(0, 1, again=2)
+
+
+def test_compilation_has_paid_only_where_a_gain_is_sure():
+    # 5 s of compilation, 30 ms saved a step: 5000 / 30 = 167 steps.
+    compiling = {"warmup_ms": [5070, 70], "compiled": True}
+    assert verified(100, 70, **compiling).break_even_steps == pytest.approx(167, abs=3)
+    assert verified(100, 99.9, **compiling).break_even_steps is None

@@ -22,6 +22,7 @@ from workbench.recording.load import LoadProbe
 from workbench.recording.loader.recorder import LoaderRecorder
 from workbench.recording.loop import Loop
 from workbench.recording.ownership import claim, refuse_unfinished_start
+from workbench.recording.peak_memory import MemoryProbe, larger
 from workbench.recording.plan import plan_steps
 from workbench.recording.progress import Progress
 from workbench.recording.warned import WarningLog
@@ -184,7 +185,7 @@ def _record(
     progress.expect(2 * plan.block + plan.window + 3 * bench.lead)
     load = LoadProbe()
     progress.stage("measuring")
-    before = bench.block(plan.block)
+    before = _block(bench, plan.block, measured)
     ceilings.measure(_so_far(before, began, limit), last=False)
     progress.stage("profiling")
     window = Window(order.record, kind)
@@ -196,7 +197,7 @@ def _record(
     measured.warmup = max(len(warmup.step_ns), warmup_length(measured.blocks[0]))
     measured.window = window
     progress.stage("measuring again")
-    after = bench.block(plan.block)
+    after = _block(bench, plan.block, measured)
     measured.blocks.append(after.step_ns)
     measured.input_ns += after.input_ns
     measured.load = load.to_json()
@@ -205,6 +206,19 @@ def _record(
     measured.replay_ns, measured.loader_alone = ceilings.replay_ns, ceilings.loader_alone()
     measured.notes += ceilings.notes
     return window
+
+
+def _block(bench: Bench, count: int, measured: Measured) -> Block:
+    """A block without the profiler; what memory it held and its last loss stand beside it."""
+    memory = MemoryProbe(bench.device)
+    bench.loop.losses = []
+    memory.start()
+    block = bench.block(count)
+    measured.peak_memory = larger(measured.peak_memory, memory.read())
+    losses, bench.loop.losses = bench.loop.losses, None
+    last = losses[-1] if losses else None
+    measured.loss = float(last) if last is not None and last.numel() == 1 else None
+    return block
 
 
 def _so_far(block: Block, began: float, limit_s: float | None) -> Before:

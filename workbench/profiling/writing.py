@@ -42,6 +42,8 @@ class Measured:
     input_checks: dict[str, Any] | None = None
     dtypes: list[dict[str, Any]] | None = None
     loss_scale: dict[str, Any] | None = None
+    peak_memory: dict[str, int | None] | None = None
+    loss: float | None = None
 
     def timings(self) -> Timings | None:
         """Step times for ``run.json``; ``None`` when nothing was measured without the profiler."""
@@ -111,6 +113,8 @@ def write_run(target: Path, window: Window, measured: Measured, *, base: Path) -
             input_checks=measured.input_checks,
             dtypes=measured.dtypes,
             loss_scale=measured.loss_scale,
+            peak_memory=measured.peak_memory,
+            loss=measured.loss,
         )
     if new.folder is None:
         raise AssertionError("the block above either publishes the Run or raises")

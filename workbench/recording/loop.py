@@ -64,8 +64,8 @@ class Loop:
         try:
             with self._limits.stage(TRAINING):
                 loss = self._training.step(batch)
-                if self.losses is not None:
-                    self.losses.append(loss)
+                if self.losses is not None:  # what else a step returns may be large
+                    self.losses.append(loss if loss is not None and loss.numel() == 1 else None)
         finally:
             del batch
         self.steps += 1

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from workbench.errors import RunError
 from workbench.figures.comparison import MARKS, interval_text
+from workbench.run.beside import beside
 from workbench.run.differs import Difference, differences
 from workbench.statistics.change import Change
 from workbench.units import count_text, spread_text, time_text
@@ -202,7 +203,7 @@ class Comparison:
         if under is not None:
             text = [time_text(sum(side) / len(side)) for side in (under.first_ns, under.second_ns)]
             rows.append((f"{self.per} under the profiler", text[0], text[1]))
-        return rows
+        return [*rows, *beside(*self.runs)]
 
     def __repr__(self) -> str:
         from workbench.pages.comparison import comparison_text

@@ -6,6 +6,8 @@ import math
 import statistics
 from typing import TYPE_CHECKING, Any
 
+from workbench.run.beside import beside_json
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -34,6 +36,7 @@ def comparison_document(found: Comparison) -> dict[str, Any]:
             {"where": d.where, "name": d.name, "first": d.first, "second": d.second}
             for d in found.differences
         ],
+        **beside_json(*found.runs),
         "profiled": _profiled(found.profiled),
         "notes": list(found.notes),
         "where": [

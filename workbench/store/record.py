@@ -85,6 +85,11 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
     dtypes: list[dict[str, Any]] | None = None
     """What each type costs on the device of the run, against fp32: ``dtype``, ``supported``,
     ``native``, ``matmul_ratio``, ``convolution_ratio``, ``reason``; ``None``: not known here."""
+    peak_memory: dict[str, int | None] | None = None
+    """Most bytes during the steps of record: ``peak_rss_bytes`` of the process, ``workers_bytes``
+    of the loader's processes, ``device_peak_bytes`` of tensors on the device."""
+    loss: float | None = None
+    """Of the last step of record; ``None`` where steps give none, or not one number."""
     loss_scale: dict[str, Any] | None = None
     """Gradient scaling over all optimizer steps of the run, also those that were not timed:
     ``steps``, ``scales`` (pairs of a step and the scale from it on), ``skipped_at`` (steps) and

@@ -12,12 +12,13 @@ from workbench.recording.lead import lead_steps
 from workbench.recording.limits import Limits
 from workbench.recording.loader.recorder import LoaderRecorder
 from workbench.recording.loop import Loop
+from workbench.recording.peak_memory import MemoryProbe
 from workbench.recording.progress import Progress
 from workbench.recording.warned import WarningLog
 from workbench.settings import Settings
 from workbench.tuning.conditions import ConditionsProbe
 from workbench.tuning.delays import DelayProbe
-from workbench.tuning.memory import MemoryGuard, MemoryProbe
+from workbench.tuning.memory import MemoryGuard
 from workbench.tuning.samples import SampleLog
 from workbench.tuning.trial import FairBlock
 

@@ -105,7 +105,17 @@ def _with_times(run: "Run", trial: Trial, turns: str) -> "Run":
         turns=turns,
     )
     note = "the step times of record were measured in turns with another setting"
-    changed = msgspec.structs.replace(record, timings=timings, notes=[*record.notes, note])
+    losses = trial.blocks[-1].losses
+    changed = msgspec.structs.replace(
+        record,
+        timings=timings,
+        notes=[*record.notes, note],
+        peak_memory={
+            name: getattr(trial, name)
+            for name in ("peak_rss_bytes", "workers_bytes", "device_peak_bytes")
+        },
+        loss=losses[-1] if losses else None,
+    )
     waiting = place / f".{RECORD_NAME}.partial"
     waiting.write_bytes(encode(changed))
     waiting.replace(place / RECORD_NAME)

@@ -108,7 +108,9 @@ class Verification:
 
     @property
     def break_even_steps(self) -> int | None:
-        """Steps after which compilation has paid; ``None``: never, or nothing was compiled."""
+        """Steps after which compilation has paid; ``None``: no gain is sure, or none compiled."""
+        if self.change.verdict != "faster":
+            return None
         return self.fair.break_even_steps(BEFORE, AFTER)
 
     def compare(self) -> "Comparison | None":
