@@ -54,7 +54,7 @@ EXPECTED: dict[str, set[str]] = {
     TRACELENS + "mi300__resnet_act_checkpoint.json.gz": {"WB401"},
     # 463 ms of work that the trace lacks: nothing but that is said.
     TRACELENS + "inference__sglang_decode__sglang_Qwen3-8B_decode.json.gz": {"WB901"},
-    # 60 kernels a step, 8 % busy, and a vocabulary of 30 522, no multiple of 8. It is in bf16, which
+    # 60 kernels a step, 8 % busy, and a vocabulary of 30 522, no multiple of 8. It is bf16, which
     # cannot help a device that waits; nvjet kernels do use tensor cores.
     TRACELENS + "h100__gaunernst_bert-small-uncased__1016001.json.gz": {
         *("WB201", "WB209", "WB301", "WB303")
