@@ -2,6 +2,8 @@
 
 import copy
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -11,6 +13,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
+from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.data import DataLoader, Subset, TensorDataset, get_worker_info
 
 from tests.workload.six import BLOCKS, SIX
@@ -279,6 +282,55 @@ def test_a_processor_that_is_not_there_is_refused() -> None:
     with pytest.raises(SettingError, match=r"cpu_affinity=\(99999,\) cannot act.*may run on"):
         prepare(Workload(nn.Identity(), [1]), Settings(cpu_affinity=(99999,))).__enter__()
     assert process_bytes() == before
+
+
+@pytest.mark.slow
+def test_threads_between_operators_stay_in_a_fresh_process_and_that_is_said() -> None:
+    program = """if True:
+        import torch
+        from workbench.settings import Settings
+        from workbench.workload import Workload, prepare
+        wanted = torch.get_num_interop_threads() + 1
+        work = Workload(torch.nn.Identity(), [torch.ones(1)])
+        with prepare(work, Settings(interop_threads=wanted)) as training:
+            training.step(next(training.batches()))
+            assert training.effective["interop_threads"] == wanted
+            assert any("stays in this process" in note for note in training.notes)
+        assert torch.get_num_interop_threads() == wanted
+    """
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=120)
+
+
+class Casts(TorchDispatchMode):
+    """Counts casts of square matrices."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.count = 0
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        if func is torch.ops.aten._to_copy.default and args[0].shape == (3, 3):
+            self.count += 1
+        return func(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize(("cache", "expected"), [(None, 1), (True, 1), (False, 2)])
+def test_a_weight_that_is_used_twice_is_cast_once_with_the_cache(
+    cache: bool | None, expected: int
+) -> None:
+    layer = nn.Linear(3, 3)
+    work = Workload(
+        nn.Sequential(layer, layer),
+        [(torch.ones(4, 3), torch.tensor([0, 1, 0, 1]))],
+        loss=functional.cross_entropy,
+    )
+    settings = Settings(precision="bf16", autocast_cache=cache)
+    with prepare(work, settings) as training, Casts() as casts:
+        training.step(next(training.batches()))
+    # Of backward: the gradient of each cast comes back as fp32.
+    assert casts.count - expected == expected
 
 
 def test_threads_between_operators_are_refused_where_torch_has_fixed_them() -> None:
