@@ -226,6 +226,19 @@ def test_rows_of_a_plain_tensor_are_fetched_at_once() -> None:
         assert next(training.batches()).tolist() == [[0, 1], [2, 3], [4, 5], [6, 7]]
 
 
+@pytest.mark.parametrize("wanted", [True, False])
+def test_a_hugging_face_data_set_is_asked_either_way_and_left_as_it_was(wanted: bool) -> None:
+    from datasets import Dataset as Table
+
+    rows = Table.from_dict({"x": [[1.0, 2.0], [3.0, 4.0]]}).with_format("torch")
+    before = dict(vars(rows))
+    work = Workload(nn.Identity(), DataLoader(rows, 2), step=lambda model, batch: None)
+    with prepare(work, Settings(batched_fetch=wanted)) as training:
+        assert training.effective["batched_fetch"] is wanted
+        assert next(training.batches())["x"].tolist() == [[1, 2], [3, 4]]
+    assert vars(rows) == before
+
+
 class Plain(torch.utils.data.Dataset[Tensor]):
     """Can only be asked sample by sample."""
 
