@@ -160,3 +160,25 @@ def test_what_was_compiled_is_told_apart_from_the_steps_with_its_break_even_step
 def test_an_order_that_makes_no_sense_is_refused(settings: list, options: dict, said: str):
     with pytest.raises(SettingError, match=said):
         measured(training(), *settings, **options)
+
+
+def test_it_runs_in_a_thread_beside_a_notebook_and_is_stopped_from_outside():
+    late, found = threading.Event(), list[FairRuns]()
+    steps = itertools.count(1)
+
+    def watch(batch: Tensor) -> None:
+        if next(steps) >= 20:
+            late.set()
+
+    work = training(model=Watching(watch))
+    before = state_bytes(work)
+
+    def run() -> None:
+        found.append(measured(work, None, None, blocks=10, interrupted=late.is_set))
+
+    beside = threading.Thread(target=run)
+    beside.start()
+    beside.join(120)
+    assert found[0].ended == "interrupted"
+    assert found[0].trials[0].blocks
+    assert state_bytes(work) == before

@@ -22,7 +22,7 @@ from workbench.settings import Settings
 from workbench.statistics.change import Change
 from workbench.tuning.fair import fair_blocks
 from workbench.tuning.parity import Parity
-from workbench.tuning.trial import FairRuns, Trial
+from workbench.tuning.trial import FairRuns, Trial, losses_after_as_many
 from workbench.tuning.verification import Verification
 from workbench.tuning.verify import merged
 
@@ -307,3 +307,13 @@ def test_compilation_has_paid_only_where_a_gain_is_sure():
     compiling = {"warmup_ms": [5070, 70], "compiled": True}
     assert verified(100, 70, **compiling).break_even_steps == pytest.approx(167, abs=3)
     assert verified(100, 99.9, **compiling).break_even_steps is None
+
+
+def test_losses_are_compared_after_as_many_samples():
+    # The larger batch has seen 32 samples after its second step, the smaller one after its fourth.
+    small = trial([block([10] * 4, samples=8, losses=(4.0, 3.0, 2.0, 1.0, 0.5))])
+    large = trial([block([10] * 2, samples=16, losses=(3.5, 1.1))])
+    assert losses_after_as_many(small, large) == (1.0, 1.1)
+    longer = trial([block([10] * 4, losses=(4.0, 3.0, 2.0, 1.0, 0.5, 0.4, 0.3))])
+    assert losses_after_as_many(small, longer) == (0.5, 0.5)
+    assert losses_after_as_many(small, trial([block([10] * 4)])) == (0.5, None)

@@ -57,6 +57,7 @@ def profiled(
     folder: Path,
     time_limit_s: float | None,
     turns: str,
+    loss: float | None,
 ) -> "Run":
     """A Run with a profiled window, whose step times are those of a fair trial.
 
@@ -68,6 +69,7 @@ def profiled(
         folder: Where the Run is kept.
         time_limit_s: Seconds for the profile.
         turns: Mark of the measurement that both sides belong to.
+        loss: After as many samples as the other side has seen.
     """
     from workbench.profiling import profile
 
@@ -80,10 +82,10 @@ def profiled(
         time_limit_s=time_limit_s,
         progress=False,
     )
-    return _with_times(run, trial, turns)
+    return _with_times(run, trial, turns, loss)
 
 
-def _with_times(run: "Run", trial: Trial, turns: str) -> "Run":
+def _with_times(run: "Run", trial: Trial, turns: str, loss: float | None) -> "Run":
     import msgspec
 
     from workbench.run.source import load
@@ -105,7 +107,6 @@ def _with_times(run: "Run", trial: Trial, turns: str) -> "Run":
         turns=turns,
     )
     note = "the step times of record were measured in turns with another setting"
-    losses = trial.blocks[-1].losses
     changed = msgspec.structs.replace(
         record,
         timings=timings,
@@ -114,7 +115,7 @@ def _with_times(run: "Run", trial: Trial, turns: str) -> "Run":
             name: getattr(trial, name)
             for name in ("peak_rss_bytes", "workers_bytes", "device_peak_bytes")
         },
-        loss=losses[-1] if losses else None,
+        loss=loss,
     )
     waiting = place / f".{RECORD_NAME}.partial"
     waiting.write_bytes(encode(changed))

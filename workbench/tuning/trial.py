@@ -200,6 +200,24 @@ class FairRuns:
         return None if saved <= 0 else max(0, round(more * 1e9 / saved))
 
 
+def losses_after_as_many(a: Trial, b: Trial) -> tuple[float | None, float | None]:
+    """The loss of each after as many samples, the most that both have seen; ``None``: not seen.
+
+    Leads and batches differ in length, so the last steps of two blocks stand on other samples.
+    """
+    sides = [(trial, next((x for x in trial.blocks if x.losses), None)) for trial in (a, b)]
+    seen = [
+        None if block is None else len(block.losses) * (trial.samples_per_step or 1)
+        for trial, block in sides
+    ]
+    common = min((count for count in seen if count is not None), default=0)
+    found = []
+    for trial, block in sides:
+        steps = int(common / (trial.samples_per_step or 1))
+        found.append(block.losses[steps - 1] if block is not None and steps else None)
+    return found[0], found[1]
+
+
 def _saved_ns(a: Trial, b: Trial, per: str) -> float:
     """What a step of b saves against a; of unequal steps, against as many samples of a."""
     if per == "step" or a.sample_ns is None or b.sample_ns is None:

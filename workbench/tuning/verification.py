@@ -11,8 +11,8 @@ from workbench.statistics.change import Change
 from workbench.tuning.advice import Advice, Bound, advise, bound_of, memory_text, sentence
 from workbench.tuning.differing import differing
 from workbench.tuning.parity import Parity
-from workbench.tuning.trial import FairRuns, Per, Trial
-from workbench.units import bytes_text, share_text, time_text
+from workbench.tuning.trial import FairRuns, Per, Trial, losses_after_as_many
+from workbench.units import bytes_text, spread_text, time_text
 
 if TYPE_CHECKING:
     from workbench.findings import Finding
@@ -189,9 +189,9 @@ class Verification:
             a, b = (getattr(trial, name) for trial in self.trials)
             if a or b:
                 rows.append((label, bytes_text(a), bytes_text(b)))
-        first, second = (_last_loss(trial) for trial in self.trials)
+        first, second = losses_after_as_many(*self.trials)
         if first is not None or second is not None:
-            rows.append(("loss at the end of a block", _loss_text(first), _loss_text(second)))
+            rows.append(("loss after as many samples", _loss_text(first), _loss_text(second)))
         return rows
 
     def _remarks(self) -> list[str]:
@@ -200,7 +200,7 @@ class Verification:
         if self.parity is not None:
             said.append(f"Numbers: {self.parity.reason}")
         if change.noise_floor is not None:
-            said.append(f"The loop differs from itself by {share_text(change.noise_floor)}.")
+            said.append(f"The loop differs from itself by {spread_text(change.noise_floor)}.")
         if self.fair.undisturbed(BEFORE, AFTER, AGAIN):
             said.append(_disturbance(self.whole_change, change))
         if steps is not None:
@@ -217,11 +217,6 @@ def _disturbance(whole: Change, clean: Change) -> str:
         "Waits for processors that other programs held are left out; with them the time is "
         f"{whole.ratio:.2f} of what it was, without them {clean.ratio:.2f}."
     )
-
-
-def _last_loss(trial: Trial) -> float | None:
-    losses = [block.losses[-1] for block in trial.blocks if block.losses]
-    return sum(losses) / len(losses) if losses else None
 
 
 def _loss_text(loss: float | None) -> str:

@@ -19,7 +19,7 @@ from workbench.tuning.fair import fair_blocks
 from workbench.tuning.keeping import keep, profiled
 from workbench.tuning.numbers import parity
 from workbench.tuning.parity import Parity
-from workbench.tuning.trial import FairRuns
+from workbench.tuning.trial import FairRuns, losses_after_as_many
 from workbench.tuning.verification import AFTER, BEFORE, Verification
 
 if TYPE_CHECKING:
@@ -138,6 +138,7 @@ class _Order:
         if self.record is None:
             return
         turns = secrets.token_hex(8)
+        losses = losses_after_as_many(self.fair.trials[BEFORE], self.fair.trials[AFTER])
         for side, settings in enumerate((self.base, with_it)):
             bar.stage("profiling")
             with self._may_fail("a side was not profiled"):
@@ -149,6 +150,7 @@ class _Order:
                     folder=self.parent,
                     time_limit_s=self._left_s(2 - side),
                     turns=turns,
+                    loss=losses[side],
                 )
 
     def verification(self) -> Verification:
