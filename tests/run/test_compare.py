@@ -254,3 +254,11 @@ def test_the_noise_of_a_run_is_not_told_in_thousands_of_percent(tmp_path: Path) 
     assert "%" not in rows["noise"]
     noisy = next(finding for finding in run.findings if finding.code == "WB902")
     assert "more than double" in noisy.title
+
+
+def test_the_noise_of_a_run_with_workers_is_that_of_its_pace(tmp_path: Path) -> None:
+    # The median of seven steps is that of a waiting one, 90 ms, or of a ready one, 10 ms, in turn:
+    # ninefold, as noise. Every two steps together take 100 ms.
+    folder = measured(tmp_path, "lumpy", step_ms=50, workers=2)
+    run = with_times(folder, [90.0, 10.0] * 21, [7] * 6)
+    assert "differ by 0.0 %" in dict(view(run).measured)["noise"]

@@ -1,6 +1,7 @@
 """Do two settings compute the same numbers?"""
 
 import multiprocessing
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -277,3 +278,4 @@ def test_compiled_code_is_as_expected_though_it_draws_other_random_numbers():
     assert found.verdict == "as_expected", found
     assert "dropout 0" in found.reason
     assert found.loss_difference < 1e-5
+    assert threading.active_count() == 1  # nor does the compiler's progress bar leave one behind

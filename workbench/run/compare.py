@@ -304,18 +304,11 @@ def _names(first: Run, second: Run) -> tuple[str, str]:
     return f"{first.name} (first)", f"{second.name} (second)"
 
 
-def _blocks(run: Run) -> list[list[float]]:
+def _blocks(run: Run) -> list[tuple[float, ...]]:
     """Blocks of step times of record, each step as its pace; none for a trace alone."""
-    from workbench.run.facts import steady_blocks
-    from workbench.statistics.blocks import evened, period
+    from workbench.run.facts import paced_blocks
 
-    timings = None if run.record is None else run.record.timings
-    if timings is None or not timings.step_ns:
-        return []
-    blocks = steady_blocks(timings)
-    loader = run.record.effective if run.record is not None else {}
-    repeats = period(loader, max(map(len, blocks), default=0))
-    return [list(evened(block, repeats)) for block in blocks]
+    return [] if run.record is None else paced_blocks(run.record)
 
 
 def _took_turns(first: Run, second: Run) -> bool:
@@ -328,7 +321,7 @@ def _took_turns(first: Run, second: Run) -> bool:
 
 
 def _change(
-    blocks: list[list[list[float]]], names: tuple[str, str], *, interleaved: bool
+    blocks: list[list[tuple[float, ...]]], names: tuple[str, str], *, interleaved: bool
 ) -> Change:
     from workbench.statistics.change import compare_steps
 
@@ -378,8 +371,8 @@ def _samples(first: Run, second: Run) -> tuple[float, float] | None:
     return (a, b) if a and b and a != b else None
 
 
-def _per_sample(blocks: list[list[float]], samples: float) -> list[list[float]]:
-    return [[ns / samples for ns in block] for block in blocks]
+def _per_sample(blocks: list[tuple[float, ...]], samples: float) -> list[tuple[float, ...]]:
+    return [tuple(ns / samples for ns in block) for block in blocks]
 
 
 def _floor(change: Change) -> str:

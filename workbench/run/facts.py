@@ -10,7 +10,7 @@ from workbench.run.rank import RankAnalysis
 from workbench.store.record import RunRecord, Timings
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from workbench.analysis.sync_calls import SyncCalls
 
@@ -268,14 +268,14 @@ def _recorded(record: RunRecord | None) -> dict[str, Any]:
     if alone:
         found["loader_alone_batch_ns"] = 1e9 / alone
     if record.timings is not None:
-        found |= _timed(record.timings)
+        found |= _timed(record, record.timings)
     return found
 
 
-def _timed(timings: Timings) -> dict[str, Any]:
+def _timed(record: RunRecord, timings: Timings) -> dict[str, Any]:
     from workbench.statistics.noise import noise_floor
 
-    blocks = steady_blocks(timings)
+    blocks = paced_blocks(record)
     return {
         "step_ns": tuple(timings.step_ns[timings.warmup :]),
         "input_ns": tuple(timings.input_ns[timings.warmup :]) or None,
@@ -296,7 +296,21 @@ def steady_blocks(timings: Timings) -> list[list[int]]:
     return blocks
 
 
-def _median(values: list[int]) -> float:
+def paced_blocks(record: RunRecord) -> list[tuple[float, ...]]:
+    """The measured blocks with each step as its pace: workers hand over several batches together.
+
+    None where nothing was measured without the profiler.
+    """
+    from workbench.statistics.blocks import evened, period
+
+    if record.timings is None or not record.timings.step_ns:
+        return []
+    blocks = steady_blocks(record.timings)
+    repeats = period(record.effective, max(map(len, blocks), default=0))
+    return [evened(block, repeats) for block in blocks]
+
+
+def _median(values: Sequence[float]) -> float:
     import statistics
 
     return float(statistics.median(values))

@@ -321,11 +321,10 @@ def _recorded(record: RunRecord) -> list[tuple[str, str]]:
 
 
 def _noise(record: RunRecord) -> str:
-    from workbench.run.facts import steady_blocks
+    from workbench.run.facts import paced_blocks
     from workbench.statistics.noise import noise_floor
 
-    assert record.timings is not None
-    floor = noise_floor(steady_blocks(record.timings))
+    floor = noise_floor(paced_blocks(record))
     if floor is None:
         return "not measured"
     return f"identical steps differ by {spread_text(floor)} between two halves of the measurement"

@@ -146,9 +146,12 @@ def _short(why: str) -> str:
 def without_new_compile_workers() -> Iterator[None]:
     """End the compiler's worker processes and threads after the block, unless already there."""
     keep_processes, keep_threads = _compile_workers()
+    monitor = _progress_monitor()
     try:
         yield
     finally:
+        if monitor is None and (begun := _progress_monitor()) is not None:
+            begun.exit()
         processes, threads = _compile_workers()
         compiler = sys.modules.get(_COMPILER)
         if compiler is not None and processes and not keep_processes:
@@ -160,6 +163,13 @@ def without_new_compile_workers() -> Iterator[None]:
 
 
 _COMPILER = "torch._inductor.async_compile"
+
+
+def _progress_monitor() -> Any:
+    """The thread that tqdm keeps beside any bar, as the compiler draws one; ``None`` without it."""
+    bars = sys.modules.get("tqdm")
+    monitor = getattr(getattr(bars, "tqdm", None), "monitor", None)
+    return monitor if monitor is not None and monitor.is_alive() else None
 
 
 def _compile_workers() -> tuple[bool, bool]:
