@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from workbench.run.source import open_run as open  # noqa: A004
     from workbench.run.source import runs
     from workbench.settings import Record, Settings
-    from workbench.tuning import verify
+    from workbench.tuning import tune, verify
     from workbench.workload import Workload
 
 __version__ = version()
@@ -33,6 +33,7 @@ _WHERE = {
     "runs": "workbench.run.source:runs",
     "compare": "workbench.run.compare:compare",
     "verify": "workbench.tuning:verify",
+    "tune": "workbench.tuning:tune",
     "report": "workbench.reporting:report",
 }
 
@@ -47,6 +48,7 @@ __all__ = [
     "profile",
     "report",
     "runs",
+    "tune",
     "verify",
 ]
 

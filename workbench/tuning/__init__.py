@@ -1,5 +1,6 @@
-"""Fair measurements of several settings, whether a switch helped, and whether the numbers agree."""
+"""Fair measurements of several settings, whether a switch helped, and the search for the best."""
 
+from workbench.tuning.tune import tune
 from workbench.tuning.verify import verify
 
-__all__ = ["verify"]
+__all__ = ["tune", "verify"]

@@ -1,7 +1,7 @@
 """One row of a search: a setting that was tried, what came of it, and why it was kept or not."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
 from workbench.settings import Settings, asked_of_workers
@@ -48,6 +48,8 @@ class Attempt:
     seconds: float = 0.0
     """What the attempt took."""
     notes: tuple[str, ...] = ()
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    """``effective`` values with the change, and ``input_share``: for what is tried after it."""
 
     @property
     def settings(self) -> Settings:
@@ -67,6 +69,7 @@ class Attempt:
             "base": self.base.to_json(),
             "parity": None if self.parity is None else self.parity.to_json(),
             "notes": list(self.notes),
+            "facts": dict(self.facts),
         }
 
     @classmethod
