@@ -41,7 +41,7 @@ class Tuning:
     """The loop as it is: step time, noise, memory, and what was in force."""
     overall: Mapping[str, Any] | None = field(default=None, repr=False)
     """All that was kept against the loop as it is, where more than one change was."""
-    elapsed_s: float
+    elapsed_s: float = field(compare=False)
     """Of this call; what a search before it had measured is not measured again."""
     folder: Path = field(compare=False)
 
