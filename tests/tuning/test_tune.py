@@ -166,7 +166,7 @@ def test_the_same_folder_goes_on_and_measures_nothing_again(
     again = wb.tune(work, budget=60, folder=tmp_path / "t", progress=False)
     assert again == first
     assert again.history == first.history
-    with pytest.raises(SettingError, match="the tuning of something else.*title was"):
+    with pytest.raises(SettingError, match=r"the tuning of something else.*title was"):
         wb.tune(training(name="other"), folder=tmp_path / "t", progress=False)
 
 

@@ -14,9 +14,11 @@ from workbench.tuning.deciding import decided, refused, unfinished
 from workbench.tuning.duel import A, B, Duel, Ring
 from workbench.tuning.guard import Appetite, room, too_much
 from workbench.tuning.journal import Journal
+from workbench.tuning.loading import attempts_of, swept
 from workbench.tuning.look import diagnosis, first_look
 from workbench.tuning.numbers import parity
 from workbench.tuning.parity import Parity
+from workbench.tuning.sweep import LoaderSweep
 from workbench.tuning.telling import BestSoFar, kept_text, told
 from workbench.units import share_text, time_text
 
@@ -55,11 +57,14 @@ class Search:
     bar: BestSoFar
     budget_s: float
     only: tuple[str, ...] | None = None
+    loader_only: bool = False
+    """Sweep the loader, and nothing else."""
     best: Settings = field(default_factory=Settings)
     attempts: list[Attempt] = field(default_factory=list)
     history: list[str] = field(default_factory=list)
     look: dict[str, Any] = field(default_factory=dict)
     overall: dict[str, Any] | None = None
+    sweep: LoaderSweep | None = None
     ended: Ended = "nothing left"
 
     def __post_init__(self) -> None:
@@ -77,7 +82,9 @@ class Search:
         """Search until nothing can help, the budget is spent, or somebody interrupts."""
         try:
             self._begin()
-            while self._better():
+            if self.loader_only:
+                self._sweep()
+            while not self.loader_only and self._better():
                 pass
             self._sum_up()
             if self._short:
@@ -110,6 +117,17 @@ class Search:
             f"As it is, a step takes {time_text(self._step_ns)}{waits}; the loop differs from "
             f"itself by {share_text(look['noise'])}."
         )
+
+    def _sweep(self) -> None:
+        self.bar.stage("sweeping the loader")
+        self.sweep = sweep = swept(self.work, self.journal, self.bar, self._left_s())
+        self.attempts += attempts_of(self.work, sweep)
+        self.best = sweep.settings
+        self.history += [sweep.sentence, *(f"Note: {note}." for note in sweep.notes)]
+        if sweep.ended == "interrupted":
+            raise KeyboardInterrupt
+        if sweep.ended == "budget":
+            raise OutOfTime
 
     def _better(self) -> bool:
         """Look where time goes, and try what may help, until something was kept."""

@@ -10,7 +10,7 @@ from workbench.profiling.profile import RUNS
 from workbench.recording.ownership import claim
 from workbench.store.names import as_folder
 from workbench.tuning.budget import seconds_of
-from workbench.tuning.candidates import fields_asked
+from workbench.tuning.candidates import LOADER, fields_asked
 from workbench.tuning.journal import identity, open_journal
 from workbench.tuning.search import Search
 from workbench.tuning.telling import BestSoFar
@@ -18,11 +18,6 @@ from workbench.tuning.tuning import Tuning
 
 if TYPE_CHECKING:
     from workbench.workload import Workload
-
-LOADER_FIELDS = (
-    *("workers", "prefetch_factor", "pin_memory", "persistent_workers", "batched_fetch"),
-    "worker_threads",
-)
 
 
 def tune(
@@ -47,7 +42,8 @@ def tune(
     Args:
         work: Model, data and step.
         budget: How long it may take: ``"5 min"``, ``"90 s"``, or seconds.
-        only: ``"loader"``, or names of settings to which the search is limited.
+        only: ``"loader"``, which sweeps workers, queue, pinning and fetch by short trials of their
+            own and leaves the rest alone, or names of settings to which the search is limited.
         folder: Where each trial is written at once. A folder with the tuning of the same workload
             is gone on with, and nothing in it is measured again. Left out: a new one in ``runs``.
         progress: Show a progress bar.
@@ -61,16 +57,23 @@ def tune(
     """
     _check(work)
     seconds, began = seconds_of(budget), time.monotonic()
-    fields = LOADER_FIELDS if only == "loader" else fields_asked(only)
+    fields = None if only == LOADER else fields_asked(only)
     journal = open_journal(
         None if folder is None else as_folder(folder, RUNS),
         Path(RUNS),
         f"{work.title}-tuning",
-        {**identity(work), "only": None if fields is None else sorted(fields)},
+        {**identity(work), "only": LOADER if only == LOADER else fields and sorted(fields)},
     )
     claim("wb.tune").release()  # another profiler is an error before anything is written
     with BestSoFar(shown=progress, title=work.title) as bar:
-        search = Search(work=work, journal=journal, bar=bar, budget_s=seconds, only=fields)
+        search = Search(
+            work=work,
+            journal=journal,
+            bar=bar,
+            budget_s=seconds,
+            only=fields,
+            loader_only=only == LOADER,
+        )
         search.go()
     return Tuning(
         title=work.title,
@@ -80,6 +83,7 @@ def tune(
         ended=search.ended,
         look=search.look,
         overall=search.overall,
+        sweep=search.sweep,
         elapsed_s=round(time.monotonic() - began, 3),
         folder=journal.folder,
     )

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from workbench.pages.static import StaticFigure
     from workbench.pages.tuning import TuningView
+    from workbench.tuning.sweep import LoaderSweep
 
 SCHEMA = "workbench.tuning/1"
 AS_IT_IS = "as it is"
@@ -41,6 +42,8 @@ class Tuning:
     """The loop as it is: step time, noise, memory, and what was in force."""
     overall: Mapping[str, Any] | None = field(default=None, repr=False)
     """All that was kept against the loop as it is, where more than one change was."""
+    sweep: "LoaderSweep | None" = field(default=None, repr=False)
+    """The sweep of the loader, where only that was asked for."""
     elapsed_s: float = field(compare=False)
     """Of this call; what a search before it had measured is not measured again."""
     folder: Path = field(compare=False)
@@ -97,7 +100,12 @@ class Tuning:
         return pasted(self.best, self.look, self.title)
 
     def figure(self) -> "StaticFigure":
-        """The step time of every trial with its interval; what was kept is filled."""
+        """The step time of every trial with its interval; what was kept is filled.
+
+        Of a sweep of the loader: the step against the workers.
+        """
+        if self.sweep is not None:
+            return self.sweep.figure()
         from workbench.pages.tuning import trials_chart
 
         return trials_chart(self._view())
@@ -119,6 +127,7 @@ class Tuning:
                 for row in self.pareto.to_dict("records")
             ],
             "history": list(self.lines),
+            "sweep": None if self.sweep is None else self.sweep.to_json(),
             "code": self.code(),
         }
 
