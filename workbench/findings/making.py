@@ -101,7 +101,12 @@ def most_workers(facts: Facts) -> int | None:
         return None
     if stages is None or computes(stages) or (_spins(facts.loader_system) and not waits(stages)):
         return usable
-    each = max(processors_each(stages), 1.0 / A_PROCESSOR)
+    return useful_workers(usable, processors_each(stages))
+
+
+def useful_workers(usable: int, processors_each: float) -> int:
+    """How many workers keep the usable processors busy, each busy for so much of one."""
+    each = max(processors_each, 1.0 / A_PROCESSOR)
     return max(usable, math.floor(usable / each))
 
 
