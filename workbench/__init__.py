@@ -10,14 +10,16 @@ from typing import TYPE_CHECKING, Any
 from workbench.version import version
 
 if TYPE_CHECKING:
-    from workbench.profiling import capture, profile
-    from workbench.reporting import report
+    from workbench.profiling.capture import capture
+    from workbench.profiling.profile import profile
+    from workbench.reporting.report import report
     from workbench.run.compare import compare
     from workbench.run.run import Run
     from workbench.run.source import open_run as open  # noqa: A004
     from workbench.run.source import runs
     from workbench.settings import Record, Settings
-    from workbench.tuning import tune, verify
+    from workbench.tuning.tune import tune
+    from workbench.tuning.verify import verify
     from workbench.workload import Workload
 
 __version__ = version()
