@@ -113,15 +113,12 @@ def _stopped(more: FairRuns, runs: FairRuns) -> Ended | None:
     """Why no further pair is measured; ``None``: go on."""
     if more.ended == "interrupted":
         return "interrupted"
-    base, other = runs.trials
-    if other.outcome not in {"measured", "not_measured"} or base.outcome not in {
-        "measured",
-        "not_measured",
-    }:
-        return "time_limit" if more.ended == "time_limit" else "failed"
-    if more.ended == "time_limit":
-        return "time_limit"
-    pairs = len(other.blocks)
+    pairs, outcomes = len(runs.trials[B].blocks), {trial.outcome for trial in runs.trials}
+    if more.ended == "time_limit" or "timed_out" in outcomes:
+        whole = outcomes == {"measured"} and min(_counts(runs)) >= LEAST_BLOCKS
+        return "decided" if whole else "time_limit"
+    if not outcomes <= {"measured", "not_measured"}:
+        return "failed"
     if pairs < 2:
         return "dropped" if _excluded(runs) else None
     gain = _gain(runs)
@@ -130,6 +127,10 @@ def _stopped(more: FairRuns, runs: FairRuns) -> Ended | None:
     change = runs.change(A, B)
     promising = change.verdict == "cannot_tell" and gain > (change.noise_floor or 0.0) / 2
     return None if promising and pairs < MOST_BLOCKS else "decided"
+
+
+def _counts(runs: FairRuns) -> list[int]:
+    return [len(trial.blocks) for trial in runs.trials]
 
 
 def _excluded(runs: FairRuns) -> bool:
