@@ -71,6 +71,28 @@ def test_exposed_transfer_bounds_the_gain_by_what_hiding_all_of_it_saves() -> No
 
 
 @pytest.mark.parametrize(
+    ("replayed_ms", "gain_ms"),
+    [(15, 15), (40, 25), (0, 0), (None, 25)],
+    ids=["host as late", "waits for late ranks too", "hides nothing", "not replayed"],
+)
+def test_the_gain_is_no_more_than_the_replay_with_communication_hidden(
+    replayed_ms: float | None, gain_ms: float
+) -> None:
+    """Steps of 100 ms hold 25 ms of exposed transfer.
+
+    Where the host launches what follows only 10 ms before the transfer ends, hiding the transfer
+    saves 25 - 10 = 15 ms, however long it was.
+    """
+    bound = None if replayed_ms is None else replayed_ms * MS
+    facts = replace(exposed(25), bounds_ns={"communication": bound, "input": 3 * MS})
+    finding = fired(exposed_communication(facts))
+    assert finding.saving_ns_per_step_at_most == gain_ms * MS
+    assert finding.speedup_at_most == pytest.approx(100 / (100 - gain_ms))
+    assert finding.share_of_window == pytest.approx(0.25)
+    assert "25.0 ms of each step" in finding.title, "what is exposed, whatever can be gained"
+
+
+@pytest.mark.parametrize(
     ("transfer_ms", "steps", "severity"),
     [(10.1, 20, "warning"), (20, 20, "critical"), (20, 19, "warning"), (50, 2, "warning")],
 )

@@ -42,12 +42,13 @@ def exposed_communication(facts: Facts) -> Finding | None:
 def _finding(facts: Facts, worst: CommunicationFacts, share: float) -> Finding:
     alone = worst.exposed_wait_ns is None
     steps = facts.trace_steps or 1
-    saving = worst.exposed_transfer_ns / steps
+    exposed = worst.exposed_transfer_ns / steps
+    saving = _bound(facts, exposed)
     step = worst.window_ns / steps
     if facts.step_ns:
         step = sum(facts.step_ns) / len(facts.step_ns)
-        saving = min(saving, step)
-    what = f"{time_text(saving)} of each step"
+        exposed, saving = min(exposed, step), min(saving, step)
+    what = f"{time_text(exposed)} of each step"
     if alone:
         title = (
             f"Communication that nothing hides takes {share_text(share)} of the window, but one "
@@ -81,6 +82,15 @@ def _finding(facts: Facts, worst: CommunicationFacts, share: float) -> Finding:
         rank=facts.rank,
         device=worst.device,
     )
+
+
+def _bound(facts: Facts, exposed: float) -> float:
+    """What a step saves at most: no more than replaying it with communication hidden.
+
+    The host or other work may come as late without the transfers, so not all of them is gained.
+    """
+    replayed = (facts.bounds_ns or {}).get("communication")
+    return exposed if replayed is None else min(exposed, replayed)
 
 
 def _severity(share: float, steps: int) -> Severity:
