@@ -23,7 +23,7 @@ from workbench.units import share_text, time_text
 
 SHARE = 0.2
 STEPS, BLOCKS = 5, 2
-LAST_STEPS, LAST_BLOCKS = 8, 4
+LAST_STEPS, LAST_BLOCKS = 8, 6
 
 
 def grid(*, small: bool) -> Iterator[Settings]:

@@ -16,7 +16,7 @@ NAMES = (
 _OURS = {
     *("style", "script", "div", "p", "h3", "ol", "li", "dl", "dt", "dd", "span", "code", "section"),
     *("table", "caption", "thead", "tbody", "tfoot", "tr", "th", "td", "details", "summary"),
-    *("figure", "figcaption"),
+    *("figure", "figcaption", "pre"),
 }
 
 

@@ -22,6 +22,7 @@ from workbench.pages.run import run_html, run_text
 from workbench.pages.runs import runs_html, runs_text
 from workbench.pages.static import StaticFigure
 from workbench.pages.table import Column, Table, table_html
+from workbench.pages.tuning import TuningView, trials_chart, tuning_html, tuning_text
 from workbench.pages.view import Breakdown, RunView
 
 pytestmark = pytest.mark.parametrize("name", NAMES)
@@ -138,3 +139,18 @@ def test_figure_with_its_table_and_words(name: str):
 
 def test_reason_for_an_empty_figure(name: str):
     _check(kernels_chart(None, reason=name)._repr_mimebundle_()["text/html"], name)
+
+
+def test_search_page(name: str):
+    row = {
+        **dict.fromkeys(("setting", "origin", "reason", "decision"), name),
+        **{"time_ns": 5e6, "low_ns": 4e6, "high_ns": 6e6, "gain": 0.1, "kept": True},
+        **{"memory_bytes": 10, "device_bytes": None, "parity": name},
+    }
+    view = TuningView(
+        sentence=name, rows=[row], per="step", lines=[name], code=f"# {name}", place=name
+    )
+    _check(tuning_html(view), name, times=5)
+    tuning_text(view).encode()
+    drawn = trials_chart(view).figure.to_json()
+    assert "<script" not in drawn

@@ -88,5 +88,5 @@ def _hover(row: Mapping[str, Any]) -> str:
     parts = [names.label(row["setting"]), exact(row["time_ns"])]
     if row["low_ns"] is not None and row["high_ns"] is not None:
         parts.append(f"{time_text(row['low_ns'])} to {time_text(row['high_ns'])}")
-    parts.append(names.plain(row["reason"]))
+    parts.append(names.full(row["reason"]))
     return "<br>".join(part for part in parts if part)
