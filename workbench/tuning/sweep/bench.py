@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from workbench.errors import TimeLimitError
 from workbench.recording.progress import Progress
 from workbench.settings import Settings
+from workbench.statistics.blocks import evened
 from workbench.tuning.block import Measuring, set_up
 from workbench.tuning.fair import fair_blocks
 from workbench.tuning.guard import Appetite, room, too_much
@@ -199,6 +200,10 @@ def _measured(config: Config, trial: Trial, *, clean: bool) -> Measured:
     return Measured(
         block_ns=tuple(steps),
         start_ns=tuple(starts),
+        waits=tuple(
+            statistics.median(evened(block.input_ns, trial.period)) / statistics.median(times)
+            for block, times in zip(trial.blocks, trial.times(), strict=True)
+        ),
         memory_bytes=None if peak is None else peak + (trial.workers_bytes or 0),
         outcome=trial.outcome,
         reason=trial.reason,
@@ -214,5 +219,6 @@ def together(before: Measured | None, new: Measured) -> Measured:
         new if new.outcome != "measured" else before,
         block_ns=(*before.block_ns, *new.block_ns),
         start_ns=(*before.start_ns, *new.start_ns),
+        waits=(*before.waits, *new.waits),
         whole_epochs=before.whole_epochs or new.whole_epochs,
     )

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
+from workbench.recording.ceilings import READY
 from workbench.tuning.sweep.bounds import (
     Alone,
     Machine,
@@ -285,9 +286,18 @@ class Climb:
         return False
 
     def reached(self, config: Config) -> bool:
-        """Whether nothing that loads could make the step shorter beyond noise."""
-        floor = ceiling_ns(self.alone(config), self.machine)
-        return self._known(config) and self.pace_ns(config) <= floor * (1 + self.noise)
+        """Whether nothing that loads could make the step shorter beyond noise.
+
+        Handing batches over takes a little of every step, which no number of workers takes away:
+        a step that finds its batch ready is as short as a loader makes it.
+        """
+        if not self._known(config):
+            return False
+        noise, pace, found = self.noise, self.pace_ns(config), self.bench.measured[config]
+        if pace <= ceiling_ns(self.alone(config), self.machine) * (1 + noise):
+            return True
+        steady = pace <= (found.step_ns or 0.0) * (1 + noise)  # starting again is no part of it
+        return steady and found.wait is not None and found.wait <= max(noise, READY)
 
     def _ties(self, config: Config, fastest: Config) -> bool:
         return self._known(config) and self.pace_ns(config) <= self.pace_ns(fastest) * (

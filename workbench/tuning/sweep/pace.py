@@ -19,6 +19,8 @@ class Measured:
     block_ns: tuple[float, ...] = ()
     start_ns: tuple[float, ...] = ()
     """What the first step of each block took beyond the others: starting the loader."""
+    waits: tuple[float, ...] = ()
+    """Share of the steps of each block that waited for a batch."""
     memory_bytes: int | None = None
     """Of this process and its loader's processes."""
     outcome: Outcome = "measured"
@@ -30,6 +32,11 @@ class Measured:
     def step_ns(self) -> float | None:
         """Its steady step: the middle of its blocks."""
         return _geometric(self.block_ns) if self.block_ns else None
+
+    @property
+    def wait(self) -> float | None:
+        """Share of its steps that waited for a batch; ``None``: not seen."""
+        return sum(self.waits) / len(self.waits) if self.waits else None
 
     def amortised_ns(self, epoch: int | None, each_epoch_ns: float) -> float | None:
         """The step with what every epoch costs besides, spread over its batches."""

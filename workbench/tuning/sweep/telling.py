@@ -79,7 +79,7 @@ def _why(climb: Climb, chosen: Config) -> str:
     if climb.cheap_rows:
         return _cheap(climb)
     if climb.reached(chosen) or climb.reached(chosen._replace(persistent=True)):
-        return f"the step is at its ceiling without the loader ({time_text(alone.step_ns)})"
+        return f"it hardly waits for its batches any more ({time_text(alone.step_ns)} without any)"
     if chosen.workers < climb.as_it_is.workers:
         return f"more workers are not faster beyond the noise ({share_text(climb.noise)})"
     if chosen.workers >= climb.most:
