@@ -34,13 +34,17 @@ def on(loop: Loop, device: tuple[str, int, int]) -> Loop:
 
 
 def busy(kernel: str, device: tuple[str, int, int], *, other: str = ADD, types: Any = None) -> Loop:
-    """Steps of 1000 µs, 950 of them busy: 600 in one matrix kernel, 350 in another."""
+    """Steps of 1000 µs, 950 of them busy: 600 in one matrix kernel, 350 in another.
+
+    The host waits for the device until the end of each step, as where it reads the loss.
+    """
 
     def body(loop: Loop, at: float) -> None:
         inputs = {} if types is None else {"Input type": types, "Input Dims": [[64, 64]] * 2}
         loop.trace.op("aten::mm", at + 2, 20, **inputs)
         loop.launch(kernel, call=(at + 5, 5), kernel=(at + 30, 600))
         loop.launch(other, call=(at + 30, 5), kernel=(at + 630, 350))
+        loop.trace.runtime("cudaDeviceSynchronize", at + 40, 945, correlation=0)
 
     return on(looped(body, 1000), device)
 
@@ -95,14 +99,14 @@ def test_p03_c_tf32_has_taken_most_of_the_gain_already(tmp_path: Path) -> None:
 def test_tensor_cores_that_stand_unused_are_told_with_the_type_that_the_device_has(
     tmp_path: Path, device: tuple[str, int, int], precision: str
 ) -> None:
-    """600 of 950 µs of device time are fp32 products without tensor cores.
+    """600 of 950 µs of device time, in steps of 1000, are fp32 products without tensor cores.
 
     At most they and, by half the bytes, half of the other 350 µs are saved.
     """
     finding = fired(busy(SGEMM, device).run(tmp_path), "WB301")
     assert "stand unused" in finding.title
     assert finding.severity == "warning"
-    assert finding.share_of_window == pytest.approx(600 / 950)
+    assert finding.share_of_window == pytest.approx(600 / 1000)
     assert finding.saving_ns_per_step_at_most == pytest.approx(775_000)
     assert finding.setting == {"precision": precision}
 
@@ -118,6 +122,33 @@ def test_a_busy_device_that_uses_its_tensor_cores_needs_no_advice(
     run = busy(kernel, device).run(tmp_path)
     assert of(run, "WB301") is None
     assert of(run, "WB306") is None
+
+
+@pytest.mark.parametrize("kernel_us", [60, 120], ids=["short", "long"])
+def test_work_that_no_step_waits_for_gains_nothing_by_another_type(
+    tmp_path: Path, kernel_us: float
+) -> None:
+    """The loader takes 100 of 150 µs; the kernel runs beside it, and nothing waits for its end.
+
+    For 60 µs the device is busy for 40 % of the time: nothing to say. For 120 it is busy for 80 %,
+    and still each step is as long as its host, so that faster products save nothing.
+    """
+
+    def body(loop: Loop, at: float) -> None:
+        loop.trace.loader(at, 100)
+        loop.trace.op("aten::mm", at + 100, 45)
+        loop.launch(SGEMM, call=(at + 105, 5), kernel=(at + 120, kernel_us))
+
+    run = on(looped(body, 150), A100).run(tmp_path)
+    for code in ("WB301", "WB306"):
+        finding = of(run, code)
+        if kernel_us == 60:
+            assert finding is None
+            continue
+        assert finding is not None
+        assert finding.severity == "info"
+        assert finding.saving_ns_per_step_at_most == pytest.approx(0, abs=6_000)
+        assert (finding.share_of_window or 0) < 0.05 or code == "WB306"
 
 
 def test_a_device_of_unknown_kind_gets_no_advice(tmp_path: Path) -> None:
@@ -138,12 +169,13 @@ def test_p08_half_precision_without_a_fast_kernel_names_the_versions(tmp_path: P
         loop.trace.op("aten::cudnn_convolution", at + 2, 20, **inputs)
         loop.launch(SLOW_CONVOLUTION, call=(at + 5, 5), kernel=(at + 30, 600))
         loop.launch(ADD, call=(at + 30, 5), kernel=(at + 630, 350))
+        loop.trace.runtime("cudaDeviceSynchronize", at + 40, 945, correlation=0)
 
     loop = on(looped(body, 1000), A100)
     finding = fired(loop.run(tmp_path), "WB301")
     assert "0 % of the time of convolutions is in tensor-core kernels" in finding.title
     assert "not recorded in this trace" in finding.title
-    assert finding.share_of_window == pytest.approx(600 / 950)
+    assert finding.share_of_window == pytest.approx(600 / 1000)
     loop.trace.header["cuda_runtime_version"] = 11000
     told = fired(loop.run(tmp_path), "WB301")
     assert told.evidence["versions"] == {"cuda_runtime_version": "11.0"}

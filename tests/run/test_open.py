@@ -50,8 +50,8 @@ def test_a_bound_on_the_gain_is_of_whole_steps_and_not_of_a_window_that_cuts_one
     tmp_path: Path,
 ) -> None:
     """Each step of 100 µs waits 30 idle for data; the window of 240 begins inside the first."""
-    findings = wb.open(gpu_trace().write(tmp_path / "t.json")).findings
-    found = next(each for each in findings if each.code == "WB101")
+    (found,) = wb.open(gpu_trace().write(tmp_path / "t.json")).findings
+    assert found.code == "WB101", "a device that waits for data gains nothing by another precision"
     assert found.saving_ns_per_step_at_most == 30_000
     assert found.share_of_window == pytest.approx(0.3)
     assert found.evidence["step_us"] == 100

@@ -135,3 +135,19 @@ def worst_device(facts: Facts, causes: Iterable[str]) -> tuple[DeviceFacts, Lost
     found = [(device, lost_time(facts, device, names)) for device in facts.devices]
     known = [(device, lost) for device, lost in found if lost is not None]
     return max(known, key=lambda pair: pair[1].share, default=None)
+
+
+def busy_share(device: DeviceFacts) -> float:
+    """Of the steps that count, else of the window, the share in which the device works."""
+    steady = device.steady
+    if steady is not None and steady.steps and steady.time_ns > 0:
+        idle = sum(ns or 0 for ns in steady.by_cause.values())
+        return max(0.0, 1 - idle / steady.time_ns)
+    return device.busy_ns / device.window_ns if device.window_ns else 1.0
+
+
+def of_the_step(device: DeviceFacts, ns: int) -> float | None:
+    """Share that so much work takes of the steps that count, else of the window."""
+    steady = device.steady
+    time = steady.time_ns if steady is not None and steady.steps else device.window_ns
+    return min(1.0, ns / time) if time > 0 else None

@@ -18,6 +18,7 @@ from typing import Any
 
 from workbench import chips
 from workbench.findings.finding import Facts, Finding
+from workbench.findings.lost_time import busy_share, of_the_step
 from workbench.units import count_text, share_text
 
 CODE = "WB306"
@@ -80,20 +81,26 @@ def _tf32(facts: Facts) -> _Waste | None:
             dtypes=frozenset({"fp32"}),
             tensor_core=frozenset({False}),
         )
-        busy = device.busy_ns / device.window_ns if device.window_ns else 1.0
         share = plain / work.time_ns if work.time_ns > 0 else 0.0
-        if share > TF32_SHARE and busy >= BUSY_SHARE:
+        if share > TF32_SHARE and busy_share(device) >= BUSY_SHARE:
+            most, bound = _each(plain, work.steps), (facts.bounds_ns or {}).get("tf32_products")
+            if most is not None and bound is not None:
+                most = min(most, bound)
             return _Waste(
                 name="tf32_off",
                 said=f"TF32 is off, and fp32 products and convolutions take {share_text(share)} of "
                 "the device's time",
                 advice='Try torch.set_float32_matmul_precision("high") and '
                 "torch.backends.cudnn.allow_tf32 = True (precision tf32), and compare losses.",
-                ns=plain / work.steps if work.steps else None,
-                share=min(1.0, share),
+                ns=most,
+                share=of_the_step(device, plain),
                 setting={"precision": "tf32"},
             )
     return None
+
+
+def _each(ns: int, steps: int) -> float | None:
+    return ns / steps if steps else None
 
 
 def _patterns(facts: Facts) -> list[_Waste]:

@@ -19,7 +19,13 @@ from workbench.analysis.families import MATRIX_FAMILIES
 from workbench.analysis.kernel_dtypes import LOW
 from workbench.analysis.matrix_work import MatrixWork
 from workbench.findings.finding import DeviceFacts, Facts, Finding, Severity
-from workbench.findings.lost_time import HOST, LEAST_STEPS_WARNING, lost_time
+from workbench.findings.lost_time import (
+    HOST,
+    LEAST_STEPS_WARNING,
+    busy_share,
+    lost_time,
+    of_the_step,
+)
 from workbench.units import bytes_text, share_text
 
 CODE = "WB301"
@@ -57,7 +63,7 @@ def useless_amp(facts: Facts) -> Finding | None:
 
 def _on_device(facts: Facts, device: DeviceFacts, work: MatrixWork) -> Finding | None:
     cores = chips.tensor_cores(device.name, device.arch)
-    busy = device.busy_ns / device.window_ns if device.window_ns else 1.0
+    busy = busy_share(device)
     active = work.low_ns / work.total() >= MOSTLY
     if not active and busy < BUSY_SHARE:
         return None  # a device that waits is WB201's, which says that precision gains nothing
@@ -140,7 +146,7 @@ def _no_fast_kernel(facts: Facts, device: DeviceFacts, work: MatrixWork, family:
         advice=f"Record once more with another version of torch (it brings cuDNN and cuBLAS) and "
         f"compare: versions are told before times. Until then, compare {what} in fp32.",
         saving=ns / work.steps if work.steps else None,
-        share=min(1.0, ns / work.time_ns),
+        share=of_the_step(device, ns),
         evidence={"family": family, "versions": known or None},
         graded=True,
     )
@@ -160,9 +166,10 @@ def _unused(facts: Facts, device: DeviceFacts, work: MatrixWork) -> Finding | No
         f"of the device's time, and {device.name or 'the device'} could compute them in a lower "
         "precision.",
         advice="Try precision bf16 (fp16 before compute capability 8.0), or TF32, and compare time "
-        "and losses. The bound is all of their time, and half of all other work's: half the bytes.",
+        "and losses. At most all of their time is saved, and half of all other work's (half the "
+        "bytes), as far as the step waits for it.",
         saving=_most(work, ns),
-        share=share,
+        share=of_the_step(device, ns),
         setting=_half(device),
         graded=True,
     )
@@ -187,7 +194,7 @@ def _on_cpu(facts: Facts, work: MatrixWork) -> Finding | None:
         "step.",
         advice="Try precision bf16, and compare time and losses: casts around small operators "
         "take back a part of it.",
-        saving=_most(work, ns),
+        saving=_most(work, ns, _own_loading(facts, work)),
         share=share,
         setting={"precision": "bf16"},
         evidence={"bf16_matmul_ratio": ratio},
@@ -208,9 +215,27 @@ def _slow_family(work: MatrixWork) -> str | None:
     return None
 
 
-def _most(work: MatrixWork, ns: int) -> float | None:
-    """What a type of half the bytes saves a step at most: this work, and half of all other."""
-    return (ns + (work.time_ns - work.total()) / 2) / work.steps if work.steps else None
+def _most(work: MatrixWork, ns: int, unmoved: float = 0.0) -> float | None:
+    """What a type of half the bytes saves a step at most: this work, and half of all other.
+
+    Args:
+        work: Products and the like, and the time that they are a part of.
+        ns: Those that would be computed in the type.
+        unmoved: Time that no type of the model shortens.
+    """
+    rest = max(0.0, work.time_ns - work.total() - unmoved)
+    return (ns + rest / 2) / work.steps if work.steps else None
+
+
+def _own_loading(facts: Facts, work: MatrixWork) -> float:
+    """What a loop without workers spends on loading, which no type of its model shortens.
+
+    Workers on the same processors get faster where the model needs them less.
+    """
+    waited = (facts.host_breakdown_ns or {}).get("input")
+    if facts.effective.get("workers") != 0 or not waited or not facts.trace_window_ns:
+        return 0.0
+    return work.time_ns * min(1.0, waited / facts.trace_window_ns)
 
 
 def _half(device: DeviceFacts) -> dict[str, Any] | None:
@@ -239,12 +264,14 @@ def _finding(
 ) -> Finding:
     """The finding with the evidence that every explanation shares."""
     step = None if facts.step_ns is None else sum(facts.step_ns) / len(facts.step_ns)
+    if saving is not None and device is not None:
+        saving, share = _exposed(facts, device, saving, share)
     if saving is not None and step is not None:
         saving = min(saving, step)
     enough = graded and (share or 0) >= WARNING_SHARE and work.steps >= LEAST_STEPS_WARNING
     severity: Severity = "warning" if enough else "info"
     cores = work.total(tensor_core=frozenset({True}))
-    busy = device.busy_ns / device.window_ns if device is not None and device.window_ns else None
+    busy = None if device is None else busy_share(device)
     return Finding(
         code=CODE,
         title=title,
@@ -268,6 +295,19 @@ def _finding(
         rank=facts.rank,
         device=None if device is None else device.index,
     )
+
+
+def _exposed(
+    facts: Facts, device: DeviceFacts, saving: float, share: float | None
+) -> tuple[float, float | None]:
+    """Saving and share as far as the step waits for this work, where replaying it can tell."""
+    known = (facts.bounds_ns or {}).get("half_precision")
+    if known is None:
+        return saving, share
+    saving, steady = min(saving, known), device.steady
+    if share is not None and steady is not None and steady.steps and steady.time_ns > 0:
+        share = min(share, saving * steady.steps / steady.time_ns)
+    return saving, share
 
 
 def _by_type(work: MatrixWork) -> dict[str, float]:

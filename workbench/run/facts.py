@@ -27,6 +27,7 @@ def gather(
     """
     steps = rank.steps
     wait = rank.input_wait
+    seen = _of_the_trace(rank)
     return Facts(
         rank=rank.rank,
         trace_step_ns=None if steps is None else _ints(steps.time_ns[steps.warmup :]),
@@ -39,13 +40,20 @@ def gather(
         host_breakdown_ns=rank.host_breakdown,
         communication=_communication(rank),
         straggler=_straggler(rank),
-        bounds_ns=rank.replayed.bounds,
+        bounds_ns=_bounds(rank, seen),
         trust_ok=rank.trust.ok,
         violations=rank.trust.violations,
-        **_of_the_trace(rank),
+        **seen,
         **(_recorded(record) or _header(rank)),
         **(loader or {}),
     )
+
+
+def _bounds(rank: RankAnalysis, seen: Mapping[str, Any]) -> Mapping[str, float | None] | None:
+    """What a step saves at most, by replaying it; of precisions only where products take time."""
+    found = rank.replayed.bounds
+    worth = any(work.device is not None and work.total() for work in seen.get("matrix_work", ()))
+    return found if found is None or not worth else {**found, **rank.replayed.of_precisions()}
 
 
 def _header(rank: RankAnalysis) -> dict[str, Any]:

@@ -105,6 +105,18 @@ class Replayed:
             return None
         return what_if(self.steps, scenario, record_step_ns=self._rank.record_step_ns)
 
+    def of_precisions(self) -> dict[str, float | None]:
+        """What a lower precision saves a step of a device at most, by the scenarios' names."""
+        from workbench.analysis.replay.replay import Replay
+        from workbench.analysis.replay.scenario import half_precision, tf32_products
+
+        steps = self.steps
+        if not isinstance(steps, Replay):
+            return {}
+        asked = (half_precision(steps.families), tf32_products())
+        found = {each.name: self.what_if(each) for each in asked}
+        return {name: None if each is None else each.saving_ns for name, each in found.items()}
+
     def chart(self) -> StaticFigure:
         """The critical path as a lane, and the bounds as bars."""
         from workbench.analysis.replay.path import PATH_KINDS

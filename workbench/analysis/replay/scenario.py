@@ -1,9 +1,11 @@
 """What is imagined: causes that cost nothing, work that runs faster, stretches that are gone."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from workbench.analysis.causes import CAUSES
+from workbench.analysis.families import MATRIX_FAMILIES
 from workbench.errors import TraceError
 
 HOST_FREE = ("launch", "host_operators", "host_python", "host_other")
@@ -110,6 +112,25 @@ def faster_family(family: str, times: float = 2.0) -> Scenario:
     return Scenario(
         name=f"family:{family}", label=f"{family} {times:g}× faster", faster={family: times}
     )
+
+
+def half_precision(families: Iterable[str]) -> Scenario:
+    """The most that a type of half the bytes can do: free products, all other work twice as fast.
+
+    Args:
+        families: All kernel families of the steps.
+    """
+    return Scenario(
+        name="half_precision",
+        label="half precision at its best",
+        faster={name: math.inf if name in MATRIX_FAMILIES else 2.0 for name in families},
+    )
+
+
+def tf32_products() -> Scenario:
+    """The most that TF32 can do: free products and convolutions."""
+    free = dict.fromkeys(("gemm", "convolution"), math.inf)
+    return Scenario(name="tf32_products", label="TF32 at its best", faster=free)
 
 
 def without_gap(start: int, end: int) -> Scenario:
