@@ -39,3 +39,12 @@ def test_a_full_disk_is_one_line(trace: Path) -> None:
     done = run(full)
     assert done.returncode == 2
     assert done.stderr == b"workbench: the disk is full: free some space.\n"
+
+
+def test_the_package_starts_as_a_module_too() -> None:
+    """Where no script is on the path: the same commands, named after no file of ours."""
+    command = [sys.executable, "-m", "workbench", "--help"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "Usage: python -m workbench " in done.stdout
+    assert "analyze" in done.stdout
