@@ -47,6 +47,7 @@ def test_json_is_one_document_a_line_in_the_documented_schema(trace: Path) -> No
         "launches",
         "kernels",
         "operators",
+        "operator_families",
         "straggler",
         "communication",
         "memory",
