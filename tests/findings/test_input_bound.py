@@ -206,8 +206,11 @@ def test_a_gain_is_never_the_whole_step_where_one_was_measured_without_its_loade
 
 @pytest.mark.parametrize("workers", [0, 2])
 def test_a_loader_that_is_fast_enough_alone_need_be_no_faster(workers: int) -> None:
-    """It brings a batch each 20 ms, the step alone takes 39: 0.51 times its need. Yet it is waited
-    for, in its turn or for processors: it has to run beside the step, not to become slower."""
+    """It brings a batch each 20 ms, the step alone takes 39: 0.51 times its need.
+
+    Yet it is waited for, in its turn or for processors: it has to run beside the step, not to
+    become slower.
+    """
     facts = measured(
         60,
         20,

@@ -25,8 +25,7 @@ from workbench.store.record import RunRecord
         ({"precision": "bf16"}, "torch.autocast(device_type, dtype=torch.bfloat16)"),
         (
             {"precision": "tf32", "set_to_none": True},
-            'torch.set_float32_matmul_precision("high") and '
-            "optimizer.zero_grad(set_to_none=True)",
+            'torch.set_float32_matmul_precision("high") and optimizer.zero_grad(set_to_none=True)',
         ),
         ({"autocast_cache": False}, "torch.autocast(device_type, cache_enabled=False)"),
         ({"workers": 2, "unheard_of": 1}, None),
