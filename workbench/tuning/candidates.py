@@ -176,7 +176,8 @@ def from_offers(
     for offer in offers(work):
         if offer.field not in (only or _GUESSES):
             continue
-        for place, value in enumerate(_values(offer, asked=only is not None)):
+        values = offer.values if only is not None else _values(offer, effective)
+        for place, value in enumerate(values):
             if effective.get(offer.field) == value:
                 continue
             refused = None if offer.state == "possible" else offer.reason or offer.state
@@ -192,16 +193,15 @@ def from_offers(
     return [candidate for _, candidate in sorted(found, key=lambda each: -each[0])]
 
 
-def _values(offer: "Offer", *, asked: bool) -> Sequence[Any]:
-    """Those worth trying, in order."""
+def _values(offer: "Offer", effective: Mapping[str, Any]) -> Sequence[Any]:
+    """Those worth trying without being asked for by name, the more promising first."""
     known = _RANKS.get(offer.field)
-    if asked:
-        return offer.values
     if known is not None:
         return [value for value in known if value in offer.values]
-    if offer.field in {"workers", "batch_size"}:
-        return sorted(offer.values, reverse=offer.field == "workers")
-    return offer.values
+    now = effective.get(offer.field) or 0
+    if offer.field == "batch_size":
+        return sorted(offer.values, key=lambda size: (size <= now, size))
+    return sorted(offer.values, reverse=True) if offer.field == "workers" else offer.values
 
 
 def _score(offer: "Offer", place: int, bound: float | None) -> float:

@@ -4,6 +4,7 @@ import json
 import os
 import secrets
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -45,6 +46,15 @@ class Journal:
             name = f"{self._number:04}-{safe_name(kind)}.json"
             _write(self.folder / EVENTS / name, {"asked": question, "answer": dict(answer)})
             self._events[_key(question)] = dict(answer)
+
+    def forget_if_empty(self) -> None:
+        """Remove a folder in which nothing was measured."""
+        if self._events or (self.folder / "profiles").exists():
+            return
+        with suppress(OSError):
+            (self.folder / EVENTS).rmdir()
+            (self.folder / HEADER).unlink()
+            self.folder.rmdir()
 
     def once(self, act: Callable[[], Mapping[str, Any]], kind: str, **asked: Any) -> dict[str, Any]:
         """The known answer, or what ``act`` finds, which is written down."""

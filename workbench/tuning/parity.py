@@ -110,13 +110,14 @@ def judge(
     precision, unit = coarser(a.precision, b.precision)
     grown = _differences(a, nudged) if nudged is not None else dict.fromkeys(own)
     noise = max((value for value in own.values() if value is not None), default=None)
+    skipped = max(0, b.skipped_steps - a.skipped_steps)
     facts: dict[str, Any] = {
         **other,
         "unit": unit,
         "noise": noise,
         "precision": precision,
         "steps": len(b.losses),
-        "skipped_steps": max(0, b.skipped_steps - a.skipped_steps),
+        "skipped_steps": skipped,
     }
     broken = _broken(a, b)
     if broken is not None:
@@ -130,18 +131,11 @@ def judge(
     if later is not None and later > max(DIVERGED, tame):
         why = f"the losses differ by {_percent(later)} after {len(b.losses)} steps"
         return Parity(verdict="diverges", reason=f"{why}.", **facts)
-    allowed = _allowed(precision, own, grown, len(b.losses))
-    beyond = [
-        f"{_NAMES[name]} by {_percent(value)}, at most {_percent(allowed[name])} is rounding"
-        for name, value in other.items()
-        if value is not None and value > allowed[name]
-    ]
+    beyond = _beyond(other, _allowed(precision, own, grown, len(b.losses)))
+    if not beyond and skipped:
+        beyond = f"{skipped} of {len(b.losses)} optimizer steps were skipped: gradients overflowed."
     if beyond:
-        return Parity(verdict="differs", reason=f"{said}{'; '.join(beyond)}.", **facts)
-    skipped = facts["skipped_steps"]
-    if skipped:
-        why = f"{skipped} of {len(b.losses)} optimizer steps were skipped: gradients overflowed."
-        return Parity(verdict="differs", reason=f"{said}{why}", **facts)
+        return Parity(verdict="differs", reason=f"{said}{beyond}", **facts)
     kept = f"; {', '.join(by_design)} changes gradients on purpose" if by_design else ""
     return Parity(
         verdict="as_expected",
@@ -189,6 +183,16 @@ def _allowed(
         ),
     }
     return {name: limit + NOISE_FACTOR * (own[name] or 0.0) for name, limit in limits.items()}
+
+
+def _beyond(found: dict[str, float | None], allowed: dict[str, float]) -> str:
+    """What is larger than rounding, as a sentence; empty when nothing is."""
+    said = [
+        f"{_NAMES[name]} by {_percent(value)}, at most {_percent(allowed[name])} is rounding"
+        for name, value in found.items()
+        if value is not None and value > allowed[name]
+    ]
+    return f"{'; '.join(said)}." if said else ""
 
 
 def _broken(a: Numbers, b: Numbers) -> str | None:

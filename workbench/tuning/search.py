@@ -180,7 +180,7 @@ class Search:
     def _tries(self, candidate: Candidate) -> bool:
         """Whether the change was kept."""
         change = candidate.change
-        if not is_new(candidate, self.best, self._effective) or self._known_not_to_help(change):
+        if not is_new(candidate, self.best, self._effective) or self._known(candidate):
             return False
         attempt = self._without_trial(candidate)
         if attempt is None:
@@ -193,10 +193,11 @@ class Search:
             self._keep(attempt)
         return attempt.kept
 
-    def _known_not_to_help(self, change: Settings) -> bool:
-        if change not in self._tried:
-            return False
-        then, now = self._tried[change], self._step_ns
+    def _known(self, candidate: Candidate) -> bool:
+        """Whether a change was refused, or did not help, and nothing has changed since."""
+        if candidate.change not in self._tried or candidate.refused is not None:
+            return candidate.change in self._tried
+        then, now = self._tried[candidate.change], self._step_ns
         return then is None or now is None or now > SHRUNK * then
 
     def _without_trial(self, candidate: Candidate) -> Attempt | None:
@@ -233,6 +234,8 @@ class Search:
         except (KeyboardInterrupt, OutOfTime) as stop:
             self.attempts.append(unfinished(candidate, base, stop))
             raise
+        finally:
+            self.bar.trying = ""
         self.journal.add(attempt.to_json(), "trial", **asked)
         return attempt
 
@@ -279,6 +282,7 @@ class Search:
             self._check_time(pairs=LEAST_BLOCKS)
             self.bar.trying = "all together"
             duel = self._ring.fight(Settings(), self.best, limit_s=self._piece_s())
+            self.bar.trying = ""
             if duel.ended == "interrupted":
                 raise KeyboardInterrupt
             if duel.ended in {"time_limit", "failed"}:

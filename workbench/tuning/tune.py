@@ -74,7 +74,10 @@ def tune(
             only=fields,
             loader_only=only == LOADER,
         )
-        search.go()
+        try:
+            search.go()
+        finally:
+            journal.forget_if_empty()
     return Tuning(
         title=work.title,
         best=search.best,

@@ -188,7 +188,7 @@ def _row(attempt: Attempt) -> dict[str, Any]:
 def _as_it_is(look: Mapping[str, Any]) -> dict[str, Any]:
     names = ("step_ns", "sample_ns", "memory_bytes", "device_bytes", "loss", "seconds")
     blank = dict.fromkeys(_row(_BLANK))
-    told = {"setting": AS_IT_IS, "settings": AS_IT_IS, "outcome": "measured", "kept": True}
+    told = {"setting": AS_IT_IS, "settings": AS_IT_IS, "outcome": "measured", "kept": False}
     return blank | told | {"reason": "", "per": "step"} | {name: look.get(name) for name in names}
 
 

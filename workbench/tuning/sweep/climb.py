@@ -14,7 +14,7 @@ from workbench.tuning.sweep.bounds import (
     needed_workers,
 )
 from workbench.tuning.sweep.config import Allowed, Config
-from workbench.tuning.sweep.pace import LEAST_NOISE, Measured, noise_of
+from workbench.tuning.sweep.pace import LEAST_NOISE, Measured, factor, intervals, noise_of
 
 Ended = Literal["finished", "keeps_up", "fixed", "budget", "interrupted", "failed"]
 
@@ -247,12 +247,23 @@ class Climb:
         fastest = self.fastest()
         if fastest is None:
             return
+        if self._doubtful(fastest):
+            self.bench.measure([self.as_it_is, fastest], BLOCKS)
         limit = self.pace_ns(fastest) * (1 + DOUBT * self.noise)
         near = sorted(c for c in self.measured if self._eligible(c) and self.pace_ns(c) <= limit)
         near = list(dict.fromkeys((fastest, *near)))[:MOST_NEAR]
         fewest = min(len(self.measured[c].block_ns) for c in near)
         if len(near) > 1 and fewest < MOST_BLOCKS:
             self.bench.measure(near, BLOCKS)
+
+    def _doubtful(self, fastest: Config) -> bool:
+        """Whether nobody can tell yet that it is faster than the loop as it is."""
+        if fastest == self.as_it_is or not self._known(self.as_it_is):
+            return False
+        blocks = min(len(self.measured[c].block_ns) for c in (fastest, self.as_it_is))
+        apart = factor(*intervals(self.measured.values()), blocks / 2)
+        gain = self.pace_ns(self.as_it_is) / self.pace_ns(fastest)
+        return blocks < MOST_BLOCKS and apart is not None and gain < apart
 
     def _try(self, configs: Iterable[Config]) -> None:
         """Measure in one round what is new and fits, beside what it is held against."""
