@@ -119,14 +119,14 @@ def grid(work: wb.Workload, *, small: bool) -> list[wb.Settings]:
     return [wb.Settings(**each) for each in asked]
 
 
-def exhaustive(work: wb.Workload, *, small: bool) -> tuple[wb.Settings, int, float]:
+def exhaustive(work: wb.Workload, steps: int, *, small: bool) -> tuple[wb.Settings, int, float]:
     """The best of the grid, how many there are, and the seconds that it took."""
     tried = grid(work, small=small)
     began = time.monotonic()
     runs = fair_blocks(
         work,
         tried,
-        steps=6 if small else STEPS,
+        steps=6 if small else steps,
         blocks=2 if small else BLOCKS,
         time_limit_s=None,
         warmed=dict.fromkeys(tried[1:], 0.0),
@@ -142,16 +142,16 @@ def pace(trial: Any, runs: FairRuns) -> float:
     return statistics.fmean(steps) if steps else float("inf")
 
 
-def row(name: str, *, small: bool) -> tuple[str, bool]:
+def row(name: str, steps: int, *, small: bool) -> tuple[str, bool]:
     """A line of the table, and whether it is as it should be."""
     work = LOADERS[name]()
-    best, ways, all_s = exhaustive(work, small=small)
+    best, ways, all_s = exhaustive(work, steps, small=small)
     began = time.monotonic()
     swept = sweep_loader(work, budget_s=None)
     sweep_s = time.monotonic() - began
     print(f"  {name}: {swept.sentence}", file=sys.stderr, flush=True)
     runs = fair_blocks(
-        work, [best, swept.settings, best], steps=STEPS, blocks=BLOCKS, time_limit_s=None
+        work, [best, swept.settings, best], steps=steps, blocks=BLOCKS, time_limit_s=None
     )
     change = runs.change(0, 1, again=2)
     if change.ratio is None or change.low is None or change.high is None:
@@ -177,6 +177,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--loaders", nargs="+", choices=LOADERS, default=list(LOADERS))
     parser.add_argument("--small", action="store_true")
+    parser.add_argument("--steps", type=int, default=STEPS, help="steps of a block")
     given = parser.parse_args()
     print(
         "| loader | exhaustive best | choice | time of a step, choice against best | A/A, % "
@@ -184,7 +185,7 @@ def main() -> None:
     )
     wrong = []
     for name in given.loaders:
-        line, fine = row(name, small=given.small)
+        line, fine = row(name, given.steps, small=given.small)
         print(line, flush=True)
         wrong += [] if fine else [name]
     if wrong:
