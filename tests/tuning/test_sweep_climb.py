@@ -53,6 +53,7 @@ class Computed:
     startup_ms: float = 100.0
     waits: dict[int, float] = field(default_factory=dict)
     """Share of the step that waits for its batch, by workers."""
+    jitter: tuple[float, float] = JITTER
     stop_after: int = 1_000
     room: int = 1_000
     """Workers that fit into memory."""
@@ -68,7 +69,7 @@ class Computed:
                 raise Halt("budget")
             before = self.measured.get(config, Measured())
             step = self._step_ns(config)
-            new = tuple(step * JITTER[n % 2] for n in range(blocks))
+            new = tuple(step * self.jitter[n % 2] for n in range(blocks))
             self.measured[config] = Measured(
                 block_ns=(*before.block_ns, *new),
                 start_ns=(self.startup_ms * MS if config.workers else 0.0,),
@@ -286,6 +287,18 @@ def test_what_was_measured_decides_when_time_is_over() -> None:
     assert found.ended == "budget"
     assert found.chosen().workers == 4
     assert "budget was over" in sentence(found)
+
+
+def test_a_doubtful_gain_is_measured_once_more() -> None:
+    """Steps of 80 and 60 ms in blocks that differ by 40 %: four blocks each instead of two."""
+    noisy = bench(
+        alone(60, 20, step_cpu=0.1),
+        step_ms=lambda c: 60.0 if c.workers else 80.0,
+        jitter=(1.2, 0.85),
+        waits={3: 0.01},
+    )
+    climb(noisy)
+    assert len(noisy.measured[Config(0)].block_ns) >= 4
 
 
 def test_noise_is_what_blocks_of_the_same_loader_differ_by() -> None:
