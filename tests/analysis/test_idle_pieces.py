@@ -12,8 +12,8 @@ from workbench.analysis.causes import CAUSES
 from workbench.analysis.devices import device_indices, work_rows
 from workbench.analysis.evidence import gather_evidence
 from workbench.analysis.idle import attribute_idle
-from workbench.analysis.idle_pieces import IdlePieces
 from workbench.analysis.intervals import gaps, union
+from workbench.analysis.kept_pieces import IdlePieces
 from workbench.analysis.launches import join_launches
 from workbench.analysis.ranges import Range
 
@@ -197,3 +197,29 @@ def test_a_piece_may_be_longer_than_four_bytes_hold_beside_short_ones() -> None:
         lengths = [ns for each in order for ns in blocks[each].length.tolist()]
         assert joined.length.tolist() == lengths
         assert (joined.end - joined.start).tolist() == lengths
+
+
+def test_blocks_hold_the_same_pieces_a_few_gaps_at_a_time() -> None:
+    """Three gaps of 10, 30 and 20 us; the second is cut at an operator and at its call.
+
+    The kernels are launched while the device works, but the third, whose call is at the gap's end.
+    """
+    made = Kineto(gpu=True)
+    made.launched("k", call=(0, 5), kernel=(100, 10), correlation=1)
+    made.launched("k", call=(10, 5), kernel=(120, 10), correlation=2)
+    made.op("aten::mm", 140, 5)
+    made.launched("k", call=(155, 5), kernel=(160, 10), correlation=3)
+    made.launched("k", call=(20, 5), kernel=(190, 10), correlation=4)
+    pieces = explained(made).pieces
+    assert (pieces.gap_length // US).tolist() == [10, 30, 20]
+    assert pieces.gap_pieces.tolist() == [1, 4, 1], "before, in and behind the operator, the call"
+    assert (pieces.length // US).tolist() == [10, 10, 5, 10, 5, 20]
+    assert (pieces.start - pieces.start[0]).tolist() == [n * US for n in (0, 20, 30, 35, 45, 60)]
+    for most in (1, 2, 3, 100):
+        blocks = list(pieces.blocks(most))
+        assert [len(block.gap_start) for block in blocks] == [
+            min(most, 3 - first) for first in range(0, 3, most)
+        ]
+        for name in ("start", "end", "cause", "next_work", "launch", "operator", "step"):
+            joined = np.concatenate([getattr(block, name) for block in blocks])
+            assert joined.tolist() == getattr(pieces, name).tolist(), name

@@ -15,7 +15,9 @@ Columns = TypeVar("Columns", bound="DataclassInstance")
 
 
 def taken(record: Columns, rows: NDArray[Any]) -> Columns:
-    """The rows of these numbers in this order, or those that a mask marks."""
+    """The rows of these numbers in this order, or those that a mask marks; all as they are."""
+    if rows.dtype == bool and rows.all():
+        return record
     return type(record)(**{c.name: getattr(record, c.name)[rows] for c in fields(record)})
 
 

@@ -39,6 +39,11 @@ class IdleGaps:
     """When the first call returned whose work has not begun by the end of the gap: the next work's
     own or another's. The device could have begun it; ``NEVER`` where no call is known."""
 
+    @property
+    def span(self) -> Range:
+        """From the instant before the first gap to the end of the last one, of at least one gap."""
+        return Range(start=int(self.start[0]) - 1, end=int(self.end[-1]))
+
 
 def idle_gaps(
     trace: Trace,

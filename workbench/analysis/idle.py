@@ -15,9 +15,10 @@ from workbench.analysis.devices import work_rows
 from workbench.analysis.evidence import Evidence, gather_evidence
 from workbench.analysis.gaps import IdleGaps, idle_gaps
 from workbench.analysis.host_records import HostRecords
-from workbench.analysis.idle_pieces import Cuts, IdlePieces, Parts, described, host_parts
+from workbench.analysis.idle_pieces import Cuts, Parts, described, host_parts
+from workbench.analysis.kept_pieces import IdlePieces
 from workbench.analysis.launches import Launches
-from workbench.analysis.nesting import Times, distinct
+from workbench.analysis.nesting import distinct
 from workbench.analysis.ranges import Range
 from workbench.analysis.steps import Steps
 from workbench.analysis.synchronization import waited
@@ -93,8 +94,8 @@ def attribute_idle(
         for gaps in idle_gaps(trace, device, range, launches)
     )
     if offset:
-        pieces = replace(pieces, start=pieces.start - offset)
-    gap_lengths = _gap_lengths(pieces)
+        pieces = replace(pieces, gap_start=pieces.gap_start - offset)
+    gap_lengths = pieces.gap_length
     return Idle(
         device=device,
         range=range,
@@ -116,14 +117,6 @@ def _explainable(trace: Trace, launches: Launches, device: int) -> bool:
     """Whether the clocks compare and any work of the device has a launch record."""
     rows = work_rows(trace, device)
     return launches.clock_ok.get(device, True) and bool((launches.launch[rows] >= 0).any())
-
-
-def _gap_lengths(pieces: IdlePieces) -> Times:
-    """Lengths of the gaps that the pieces make up; two gaps never touch."""
-    first = np.flatnonzero(np.append(True, pieces.start[1:] != pieces.end[:-1]))
-    first = first[: len(pieces)]
-    last = np.append(first[1:], len(pieces))[: len(first)] - 1
-    return np.asarray(pieces.end[last] - pieces.start[first], np.int64)
 
 
 def _explained(evidence: Evidence | None, gaps: IdleGaps) -> Parts:

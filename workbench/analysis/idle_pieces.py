@@ -1,7 +1,7 @@
-"""Pieces of idle time: cut at the records of a thread, with the evidence that each one keeps."""
+"""Stretches of idle time cut at the records of a thread, each with the evidence that it keeps."""
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,25 +13,18 @@ from workbench.analysis.evidence import Evidence
 from workbench.analysis.gaps import IdleGaps
 from workbench.analysis.host_records import NOTHING, OPERATOR, PYTHON, HostRecords
 from workbench.analysis.intervals import contains, union
+from workbench.analysis.kept_pieces import Codes, IdlePieces, Lengths, StepNumbers
 from workbench.analysis.nesting import Nesting, Rows, Times
 from workbench.analysis.ranges import Range
 from workbench.analysis.steps import Steps
 from workbench.analysis.threads import Timeline
 from workbench.trace.table import Kind, Trace
 
-Codes = NDArray[np.uint8]
-Lengths = NDArray[np.int32] | NDArray[np.int64]
-StepNumbers = NDArray[np.int16] | NDArray[np.int32]
 Wanted = Callable[[Rows, NDArray[np.intp]], NDArray[np.bool_]]
 """For positions, and the number of the question that each one belongs to: is it wanted?"""
 
 HOST_CAUSE = np.array([CAUSE_CODE[cause] for cause in HOST_ORDER], np.uint8)
 """Code in ``CAUSES`` of each code in ``HOST_ORDER``."""
-BLOCK = 1 << 16
-"""Pieces that are summed together, so that memory stays bounded."""
-GROWTH = 16
-"""Times that a column grows beyond its need: seldom, because the old and the new one are then held
-at once."""
 FIRST_USE = (CAUSE_CODE["allocation"], CAUSE_CODE["kernel_loading"])
 
 
@@ -134,92 +127,6 @@ class Parts:
         return Parts.joined(replace(self, end=end), rest)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class IdlePieces:
-    """Pieces of idle time on the device's clock, in time order; columns of equal length."""
-
-    start: Times
-    length: Lengths
-    """In nanoseconds; four bytes each, where no piece lasts longer than they hold."""
-    cause: Codes
-    """Place in ``CAUSES``."""
-    next_work: Rows
-    """Row of the device event that ended the gap, or -1."""
-    host: Rows
-    """Row of the host record that explains the piece, or -1."""
-    operator: Rows
-    """Row of the innermost operator or user range that the deciding thread was in, or -1."""
-    source: Rows
-    """Row of the innermost Python stack record, which tells the source line, or -1."""
-    step: StepNumbers
-    """Number of the step that launched the next work, or -1."""
-    first_use: NDArray[np.bool_]
-    """Allocation or kernel loading in the first complete step: no part of the steady state."""
-    unrecorded: NDArray[np.bool_]
-    """The device was busy with work that the trace does not show."""
-    launch_of: Rows
-    """No column of the pieces: the join that ``launch`` is read from, per event row."""
-
-    def __len__(self) -> int:
-        return len(self.start)
-
-    @property
-    def end(self) -> Times:
-        """End of each piece."""
-        return self.start + self.length
-
-    @property
-    def launch(self) -> Rows:
-        """Row of the call that launched the next work, or -1."""
-        return np.where(self.next_work >= 0, _at(self.launch_of, self.next_work), np.int32(-1))
-
-    def time(self, wanted: NDArray[np.bool_]) -> int:
-        """Nanoseconds of the wanted pieces."""
-        total = 0
-        for first in range(0, len(self), BLOCK):
-            some = slice(first, first + BLOCK)
-            total += int(self.length[some][wanted[some]].sum(dtype=np.int64))
-        return total
-
-    @staticmethod
-    def joined(blocks: "Iterable[IdlePieces]") -> "IdlePieces":
-        """The pieces of all blocks, at least one, one after the other; held only once."""
-        columns: dict[str, NDArray[Any]] = {}
-        names = [column.name for column in fields(IdlePieces) if column.name != "launch_of"]
-        size = 0
-        for block in blocks:
-            until = size + len(block)
-            for name in names:
-                columns[name] = _appended(columns.get(name), size, getattr(block, name))
-            size = until
-            launch_of = block.launch_of
-        for column in columns.values():
-            if column.strides != (0,):
-                column.resize(size, refcheck=False)
-        return IdlePieces(**columns, launch_of=launch_of)
-
-
-def _appended(column: NDArray[Any] | None, size: int, values: NDArray[Any]) -> NDArray[Any]:
-    """A column of so many values with more behind them; one value all the way takes no memory.
-
-    What is not yet written to takes address space, but no memory either.
-    """
-    until = size + len(values)
-    plain = column is None or column.strides == (0,)
-    if plain and until:
-        value = values[0] if column is None or not size else column[0]
-        if (values == value).all():
-            return np.broadcast_to(np.asarray(value, values.dtype), until)
-    kind = values.dtype if column is None else np.promote_types(values.dtype, column.dtype)
-    if column is None or plain or until > len(column) or column.dtype != kind:
-        wider = np.empty(GROWTH * until, kind)
-        if size and column is not None:
-            wider[:size] = column[:size]
-        column = wider
-    column[size:until] = values
-    return column
-
-
 def expanded(count: Times) -> tuple[Times, Times]:
     """For counts per entry: the entry of each element, and its number within the entry."""
     of = np.repeat(np.arange(len(count)), count)
@@ -237,7 +144,7 @@ def host_parts(evidence: Evidence, gaps: IdleGaps, cuts: Cuts) -> Parts:
     for number in np.unique(lane).tolist():
         here = np.flatnonzero(lane == number)
         asked = Cuts(cuts.gap[here], cuts.start[here], cuts.end[here])
-        timeline: Timeline | None = evidence.threads.timeline(number)
+        timeline: Timeline | None = evidence.threads.timeline(number, gaps.span)
         while timeline is not None and len(asked.gap):
             cut, position, place = _cut(timeline, asked)
             handed = (position < 0) & (place < 0) & (timeline.under is not None)
@@ -333,31 +240,38 @@ def described(
     start, end = np.maximum(parts.start, span.start), np.minimum(parts.end, span.end)
     real = np.flatnonzero(end > start)
     parts, start, end = taken(parts, real), start[real], end[real]
-    launch = gaps.launch[parts.gap]
-    step = _steps_of(trace, launch, steps)
     operator, source = _places(parts, evidence)
     columns: dict[str, NDArray[Any]] = {
         "cause": parts.cause,
-        "next_work": gaps.next_work[parts.gap],
         "host": parts.host,
         "operator": operator,
         "source": source,
-        "step": step,
         "unrecorded": parts.unrecorded,
     }
-    begins = np.ones(len(start), bool)
-    begins[1:] = (start[1:] != end[:-1]) | (np.diff(parts.gap) != 0)
+    alone = np.ones(len(start), bool)
+    alone[1:] = (start[1:] != end[:-1]) | (np.diff(parts.gap) != 0)
+    begins = alone.copy()
     for column in columns.values():
         begins[1:] |= column[1:] != column[:-1]
-    first = np.flatnonzero(begins)
+    first, of_gap = np.flatnonzero(begins), np.flatnonzero(alone)
     last = np.append(first[1:], len(start))[: len(first)] - 1
+    count = np.diff(np.searchsorted(first, of_gap), append=len(first)).astype(np.int32)
+    gap = parts.gap[of_gap]
+    step = _steps_of(trace, gaps.launch[gap], steps)
     kept = {name: column[first] for name, column in columns.items()}
-    early = (kept["step"] == steps.numbers[0]) if steps and steps.numbers else np.zeros(1, bool)
+    first_use = np.isin(kept["cause"], FIRST_USE)
+    if steps is not None and steps.numbers:
+        first_use &= np.repeat(step == steps.numbers[0], count)
+    else:
+        first_use[:] = False
     return IdlePieces(
-        start=start[first],
+        gap_start=start[of_gap],
+        gap_pieces=count,
+        gap_work=gaps.next_work[gap],
+        gap_step=step,
         length=_short(end[last] - start[first]),
+        first_use=first_use,
         launch_of=launch_of,
-        first_use=np.isin(kept["cause"], FIRST_USE) & early,
         **kept,
     )
 

@@ -18,6 +18,7 @@ from workbench.analysis.steps import Steps
 from workbench.trace.table import Kind, Trace
 
 Times = NDArray[np.int64]
+Rows = NDArray[np.int32]
 
 _GRAPH = re.compile(r"graph_?launch", re.IGNORECASE)
 
@@ -26,7 +27,7 @@ _GRAPH = re.compile(r"graph_?launch", re.IGNORECASE)
 class LaunchCalls:
     """Calls that launched at least one kernel on a device, in time order, on the host's clock."""
 
-    row: Times
+    row: Rows
     """Row of the call in the event table."""
     start: Times
     end: Times
@@ -34,12 +35,12 @@ class LaunchCalls:
     """Start of the first work that the call brought."""
     work_ns: Times
     """Summed length of all work that it brought."""
-    kernels: Times
+    kernels: Rows
     stream: NDArray[np.int32]
     """Stream of the first work."""
     graph: NDArray[np.bool_]
     """Whether the call launched a graph."""
-    step: Times
+    step: Rows
     """Index of the complete step that the call lies in, or -1."""
 
     def __len__(self) -> int:
@@ -64,23 +65,27 @@ def launch_calls_of(
     rows = work_rows(trace, device)
     rows = rows[launches.launch[rows] >= 0]
     call, first, index = np.unique(launches.launch[rows], return_index=True, return_inverse=True)
-    work, kernels = np.zeros(len(call), np.int64), np.zeros(len(call), np.int64)
+    work, kernels = np.zeros(len(call), np.int64), np.zeros(len(call), np.int32)
     np.add.at(work, index, events.dur[rows])
     np.add.at(kernels, index, events.kind[rows] == Kind.KERNEL)
     start = events.ts[call]
     graph = np.isin(events.name[call], trace.name_codes(lambda n: bool(_GRAPH.search(n))))
     found = LaunchCalls(
-        row=call.astype(np.int64),
+        row=call.astype(np.int32),
         start=start,
-        end=events.end[call],
+        end=start + events.dur[call],
         begun=events.ts[rows[first]] + launches.clock_offset.get(device, 0),
         work_ns=work,
         kernels=kernels,
         stream=events.stream[rows[first]],
         graph=graph,
-        step=np.full(len(call), -1, np.int64) if steps is None else steps.step_of(start),
+        step=np.full(len(call), -1, np.int32) if steps is None else _step_of(steps, start),
     )
     return taken(found, kernels > 0)
+
+
+def _step_of(steps: Steps, at: Times) -> Rows:
+    return steps.step_of(at).astype(np.int32)
 
 
 def short_share(calls: LaunchCalls, steps: Steps | None) -> float | None:

@@ -94,14 +94,20 @@ def distinct(values: NDArray[np.integer[Any]]) -> NDArray[np.intp]:
     return np.flatnonzero(np.bincount(values))
 
 
+def on_lane(nesting: Nesting, lane: int) -> slice:
+    """Where the records of a thread stand."""
+    first, last = np.searchsorted(nesting.lane, np.array((lane, lane + 1), nesting.lane.dtype))
+    return slice(int(first), int(last))
+
+
 def innermost(nesting: Nesting, lane: NDArray[np.int32], at: Times) -> Rows:
     """For each instant on a thread, the position of the innermost record open there, or -1."""
     found = np.full(len(at), -1, np.int32)
     for number in distinct(lane).tolist():
-        first, last = np.searchsorted(nesting.lane, (number, number + 1))
+        here = on_lane(nesting, number)
         asked = np.flatnonzero(lane == number)
-        place = np.searchsorted(nesting.start[first:last], at[asked], "right") - 1
-        found[asked] = np.where(place >= 0, place + first, -1)
+        place = np.searchsorted(nesting.start[here], at[asked], "right") - 1
+        found[asked] = np.where(place >= 0, place + here.start, -1)
     asked = np.flatnonzero(found >= 0)
     while len(asked):
         asked = asked[nesting.end[found[asked]] <= at[asked]]

@@ -119,20 +119,23 @@ def _grew(found: StepBreakdown, at: int, excess: int) -> tuple[tuple[str, int], 
 
 
 def _longest(trace: Trace, idle: Idle, found: StepBreakdown, at: int) -> LongGap | None:
-    pieces = idle.pieces
-    start = np.maximum(pieces.start, found.start[at])
-    end = np.minimum(pieces.end, found.end[at])
-    if not len(start) or (end - start).max() <= 0:
-        return None
-    which = int(np.argmax(end - start))
-    rows = [int(pieces.host[which]), int(pieces.operator[which])]
-    names = [trace.names[trace.events.name[row]] for row in rows if row >= 0]
-    return LongGap(
-        start=int(start[which]),
-        end=int(end[which]),
-        cause=CAUSES[int(pieces.cause[which])],
-        host=next((name for name in names if not STEP_NAME.match(name)), None),
-    )
+    longest, most = None, 0
+    for pieces in idle.pieces.blocks():
+        start = pieces.start
+        end = np.minimum(start + pieces.length, found.end[at])
+        start = np.maximum(start, found.start[at])
+        which = int(np.argmax(end - start))
+        if end[which] - start[which] > most:
+            most = int(end[which] - start[which])
+            rows = [int(pieces.host[which]), int(pieces.operator[which])]
+            names = [trace.names[trace.events.name[row]] for row in rows if row >= 0]
+            longest = LongGap(
+                start=int(start[which]),
+                end=int(end[which]),
+                cause=CAUSES[int(pieces.cause[which])],
+                host=next((name for name in names if not STEP_NAME.match(name)), None),
+            )
+    return longest
 
 
 class _News:

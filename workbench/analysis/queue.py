@@ -79,9 +79,12 @@ def _empty_queue(
     rows, launch, early = rows[known], launch[known], early[known]
     called = np.where(early, np.iinfo(np.int64).min, events.ts[np.maximum(launch, 0)])
     order = np.argsort(called, kind="stable")
-    done = np.maximum.accumulate(events.end[rows][order] + launches.clock_offset.get(device, 0))
+    done = np.maximum.accumulate(
+        (events.ts[rows] + events.dur[rows])[order] + launches.clock_offset.get(device, 0)
+    )
     earlier = np.searchsorted(called[order], events.ts[calls], "left") - 1
-    unfinished = (earlier >= 0) & (done[np.maximum(earlier, 0)] > events.end[calls])
+    returned = events.ts[calls] + events.dur[calls]
+    unfinished = (earlier >= 0) & (done[np.maximum(earlier, 0)] > returned)
     return np.asarray(~unfinished)
 
 
@@ -98,6 +101,7 @@ def _queue(
         called = np.sort(events.ts[launches.launch[there]])
         begun = np.sort(events.ts[there] + offset)
         asked = np.flatnonzero(events.stream[kernels] == stream)
-        at = events.end[launches.launch[kernels[asked]]]
+        call = launches.launch[kernels[asked]]
+        at = events.ts[call] + events.dur[call]
         length[asked] = np.searchsorted(called, at, "right") - np.searchsorted(begun, at, "right")
     return length

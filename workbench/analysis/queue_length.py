@@ -4,7 +4,7 @@ A launch waits from the start of its call until the first work that it brought b
 launch is one entry. What was launched before the recording is not known and not counted.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,7 @@ class QueueLength:
     """``None``: all streams of the device."""
     at: Times
     """When the length changes."""
-    length: Times
+    length: NDArray[np.int32]
     """From that instant on; 0 before the first."""
 
     def mean(self, span: Range) -> float:
@@ -45,7 +45,7 @@ class QueueLength:
             device=self.device,
             stream=self.stream,
             at=self.at,
-            length=(self.length > 0).astype(np.int64),
+            length=(self.length > 0).astype(np.int32),
         )
         return 1 - waits.mean(span)
 
@@ -85,8 +85,11 @@ def queue_lengths(trace: Trace, launches: Launches, device: int) -> tuple[QueueL
     offset = launches.clock_offset.get(device, 0)
     streams, count = np.unique(events.stream[rows], return_counts=True)
     ordered: list[int] = streams[np.argsort(-count, kind="stable")].tolist()
-    found = []
+    found: list[QueueLength] = []
     for stream in (None, *ordered):
+        if found and len(ordered) == 1:
+            found.append(replace(found[0], stream=stream))
+            break
         mine = rows if stream is None else rows[events.stream[rows] == stream]
         call, first = np.unique(launches.launch[mine], return_index=True)
         at, length = _steps(events.ts[call], events.ts[mine[first]] + offset)
@@ -94,11 +97,11 @@ def queue_lengths(trace: Trace, launches: Launches, device: int) -> tuple[QueueL
     return tuple(found)
 
 
-def _steps(called: Times, begun: Times) -> tuple[Times, Times]:
+def _steps(called: Times, begun: Times) -> tuple[Times, NDArray[np.int32]]:
     """The instants at which the number of calls not yet begun changes, and the number after."""
     at = np.concatenate((called, begun))
-    change = np.repeat(np.array([1, -1], np.int64), [len(called), len(begun)])
+    change = np.repeat(np.array([1, -1], np.int8), [len(called), len(begun)])
     order = np.argsort(at, kind="stable")
-    at, length = at[order], np.cumsum(change[order])
+    at, length = at[order], np.cumsum(change[order], dtype=np.int32)
     last = np.append(np.diff(at) > 0, True)
     return at[last], length[last]

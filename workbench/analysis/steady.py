@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from workbench.analysis.causes import CAUSE_CODE
 from workbench.analysis.idle import Idle
+from workbench.analysis.kept_pieces import Lengths
 from workbench.analysis.overlaps import is_graph_launch
 from workbench.analysis.steps import STEP_NAME, Steps
 from workbench.trace.table import Trace
@@ -80,7 +81,7 @@ def steady_idle(trace: Trace, idle: Idle, steps: Steps | None) -> SteadyIdle:
     kept = ~pieces.first_use
     if numbers:
         kept &= np.isin(pieces.step, numbers)
-    length = np.where(kept, pieces.end - pieces.start, 0)
+    length = np.where(kept, pieces.length, 0)
     gaps = kept & (pieces.cause == CAUSE_CODE["kernel_gap"])
     loading = kept & (pieces.cause == CAUSE_CODE["kernel_loading"]) & (pieces.step >= 0)
     time = idle.range.length
@@ -119,7 +120,7 @@ def _of_graphs(trace: Trace, launch: NDArray[np.int32]) -> NDArray[np.bool_]:
 def _places(
     trace: Trace,
     operator: NDArray[np.int32],
-    length: NDArray[np.int64],
+    length: Lengths,
     chosen: NDArray[np.bool_],
 ) -> tuple[tuple[str, int], ...]:
     step = trace.name_codes(lambda name: STEP_NAME.match(name) is not None)

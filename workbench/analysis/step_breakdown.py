@@ -86,18 +86,14 @@ def device_steps(
     in_the_way = joined(work.compute, work.communication)
     exposed = _between(communication, borders)
     waited = None if waits is None else _between(waits, borders)
-    pieces = idle.pieces
     parts: dict[str, Times | None] = {
         "compute": _between(work.compute, borders),
         "exposed_communication_wait": waited,
         "exposed_communication_transfer": exposed if waited is None else exposed - waited,
         "exposed_memory": _between(subtract(work.memory, in_the_way), borders),
     }
-    for cause, code in CAUSE_CODE.items():
-        mine = pieces.cause == code
-        spans = Spans(pieces.start[mine], pieces.end[mine])
-        unseen = idle.by_cause[cause] is None
-        parts[cause] = None if unseen else _between(spans, borders)
+    for cause, times in _idle_between(idle, borders).items():
+        parts[cause] = None if idle.by_cause[cause] is None else times
     return StepBreakdown(
         device=device,
         numbers=steps.numbers,
@@ -150,6 +146,19 @@ def step_borders(
     borders = np.concatenate(([np.int64(window.start)], done))
     borders[-1] = window.end
     return np.clip(borders, window.start, window.end)
+
+
+def _idle_between(idle: "Idle", borders: Times) -> dict[str, Times]:
+    """Idle time by cause between each two borders."""
+    parts = {cause: np.zeros(len(borders) - 1, np.int64) for cause in CAUSE_CODE}
+    for pieces in idle.pieces.blocks():
+        start = pieces.start
+        end = start + pieces.length
+        for cause, code in CAUSE_CODE.items():
+            mine = np.flatnonzero(pieces.cause == code)
+            if len(mine):
+                parts[cause] += _between(Spans(start[mine], end[mine]), borders)
+    return parts
 
 
 def _between(spans: Spans, borders: Times) -> Times:

@@ -117,7 +117,7 @@ def _idle_by_row(count: int, idle: Sequence[Idle], steps: Steps | None) -> NDArr
         mine = (pieces.cause == CAUSE_CODE["synchronization"]) & (pieces.host >= 0)
         if numbers:
             mine &= np.isin(pieces.step, numbers)
-        np.add.at(lost, pieces.host[mine], (pieces.end - pieces.start)[mine])
+        np.add.at(lost, pieces.host[mine], pieces.length[mine])
     return lost
 
 

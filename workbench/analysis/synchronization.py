@@ -46,7 +46,7 @@ def waited(evidence: Evidence, gaps: IdleGaps, cuts: Cuts) -> Waited:
     gap, lane = cuts.gap[real], trace.events.lane[gaps.launch[cuts.gap[real]]]
     until = cuts.end[real]
     for number in np.unique(lane).tolist():
-        timeline = evidence.threads.timeline(number)
+        timeline = evidence.threads.timeline(number, gaps.span)
         here = np.flatnonzero(lane == number)
         drained = gaps.start[gap[here]]
         call = _blocking_call(timeline, records, drained)

@@ -17,18 +17,23 @@ from workbench.analysis import causes
 from workbench.analysis.host_records import CALLS, HOST_KINDS, OPERATOR, HostRecords
 from workbench.analysis.intervals import Spans, contains, joined, union
 from workbench.analysis.launches import Launches
-from workbench.analysis.nesting import Nesting, Rows, Times, distinct, innermost
+from workbench.analysis.nesting import Nesting, Rows, Times, distinct, innermost, on_lane
+from workbench.analysis.ranges import Range
 from workbench.analysis.steps import Steps
 from workbench.trace.table import Kind, Trace
 
 BEGINNING = np.iinfo(np.int64).min
+EVER = Range(start=BEGINNING, end=np.iinfo(np.int64).max)
 STARTING = (*HOST_KINDS, Kind.OTHER)
 """Kinds of records by whose start a thread shows that it does not wait."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Timeline:
-    """A thread in pieces: piece k runs from ``start[k]`` to ``start[k + 1]``, the last for ever."""
+    """A thread in pieces: piece k runs from ``start[k]`` to ``start[k + 1]``, the last for ever.
+
+    It tells nothing before ``start[0]`` nor beyond the span that it was asked for.
+    """
 
     start: Times
     position: Rows
@@ -73,7 +78,10 @@ class Backward:
 
 
 class Threads:
-    """The deciding timelines of the threads of one trace, each made when first asked for."""
+    """The deciding timelines of the threads of one trace, those of the latest span kept.
+
+    Of a few gaps at a time only what the threads did around them is held.
+    """
 
     def __init__(
         self, trace: Trace, records: HostRecords, launches: Launches, steps: Steps | None
@@ -84,35 +92,47 @@ class Threads:
         self._loop = (
             _launching_lane(trace, launches, self._backward) if steps is None else steps.lane
         )
+        self._span = EVER
         self._plain: dict[int, Timeline] = {}
-        self._starts: dict[int, Times] = {}
         self._deciding: dict[int, Timeline] = {}
+        self._starts: dict[int, Times] = {}
+        self._engines: dict[int, Spans] = {}
+        self._waiting: dict[int, Spans] = {}
 
-    def timeline(self, lane: int) -> Timeline:
+    def timeline(self, lane: int, span: Range = EVER) -> Timeline:
         """What decides for a thread, whether its own record or that of its partner."""
+        self._look_at(span)
         if lane not in self._deciding:
             self._deciding[lane] = self._made(lane)
         return self._deciding[lane]
 
+    def joint(self, lane: int, span: Range = EVER) -> Timeline:
+        """A thread and the autograd threads that it waits for, without what others do meanwhile."""
+        self._look_at(span)
+        own = self._own(lane)
+        for pair in self._backward:
+            if pair.caller == lane:
+                other = self.timeline(pair.lane, span)
+                own = _replaced(own, other, self._waits(pair), span)
+        return own
+
     def caller(self, lane: int) -> int:
         """The thread that handed over to an autograd thread; any other thread is its own."""
         return next((pair.caller for pair in self._backward if pair.lane == lane), lane)
+
+    def _look_at(self, span: Range) -> None:
+        if span != self._span:
+            self._span = span
+            self._plain.clear()
+            self._deciding.clear()
 
     def _made(self, lane: int) -> Timeline:
         for pair in self._backward:
             if pair.lane == lane:
                 return self._of_autograd(pair)
         loop = self._loop_of(lane)
-        under = None if loop is None else self.timeline(loop)
-        return replace(self.joint(lane), under=under)
-
-    def joint(self, lane: int) -> Timeline:
-        """A thread and the autograd threads that it waits for, without what others do meanwhile."""
-        own = self._own(lane)
-        for pair in self._backward:
-            if pair.caller == lane:
-                own = _replaced(own, self.timeline(pair.lane), self._waits(pair))
-        return own
+        under = None if loop is None else self.timeline(loop, self._span)
+        return replace(self.joint(lane, self._span), under=under)
 
     def _loop_of(self, lane: int) -> int | None:
         """The thread of the loop, for another one that does nothing by itself."""
@@ -125,7 +145,7 @@ class Threads:
 
     def _own(self, lane: int) -> Timeline:
         if lane not in self._plain:
-            self._plain[lane] = _plain_timeline(self.records, lane)
+            self._plain[lane] = _plain_timeline(self.records, lane, self._span)
         return self._plain[lane]
 
     def _of_autograd(self, pair: Backward) -> Timeline:
@@ -145,23 +165,25 @@ class Threads:
 
     def _engine(self, pair: Backward) -> Spans:
         """The stretches between two nodes in which the caller began nothing."""
-        after, before = pair.nodes.end[:-1], pair.nodes.start[1:]
-        quiet = self._begun(pair.caller, after) == self._begun(pair.caller, before)
-        return Spans(after[quiet], before[quiet])
+        if pair.lane not in self._engines:
+            after, before = pair.nodes.end[:-1], pair.nodes.start[1:]
+            quiet = self._begun(pair.caller, after) == self._begun(pair.caller, before)
+            self._engines[pair.lane] = Spans(after[quiet], before[quiet])
+        return self._engines[pair.lane]
 
     def _waits(self, pair: Backward) -> Spans:
         """While nodes follow each other and the caller begins nothing, it waits in backward().
 
         A caller inside a call or an operator of its own is busy there instead.
         """
-        engine = self._engine(pair)
-        runs = joined(pair.nodes, engine)
-        begun = self._begun(pair.caller, runs.start) == self._begun(pair.caller, runs.end)
-        caller = self._own(pair.caller)
-        holder = caller.position[caller.at(runs.start)]
-        free = (holder < 0) | ~self._busy()[np.maximum(holder, 0)]
-        waiting = begun & free
-        return Spans(runs.start[waiting], runs.end[waiting])
+        if pair.lane not in self._waiting:
+            runs = joined(pair.nodes, self._engine(pair))
+            begun = self._begun(pair.caller, runs.start) == self._begun(pair.caller, runs.end)
+            holder = _open(self.records.nesting, pair.caller, runs.start)
+            free = (holder < 0) | ~self._busy()[np.maximum(holder, 0)]
+            waiting = begun & free
+            self._waiting[pair.lane] = Spans(runs.start[waiting], runs.end[waiting])
+        return self._waiting[pair.lane]
 
     def _busy(self) -> NDArray[np.bool_]:
         """Per position: a call, or an operator that is no optimizer's closure."""
@@ -182,12 +204,11 @@ class Threads:
         return np.asarray(np.searchsorted(self._starts[lane], at, "left"), np.int64)
 
 
-def _plain_timeline(records: HostRecords, lane: int) -> Timeline:
+def _plain_timeline(records: HostRecords, lane: int, span: Range) -> Timeline:
     """The thread cut at all its own records."""
-    cuts = [np.array([BEGINNING], np.int64)]
+    cuts = [np.array([span.start], np.int64)]
     for nesting in (records.nesting, records.ranges):
-        first, last = np.searchsorted(nesting.lane, (lane, lane + 1))
-        cuts += [nesting.start[first:last], nesting.end[first:last]]
+        cuts += _cuts(nesting, lane, span)
     start = _instants(*cuts)
     return Timeline(
         start=start,
@@ -196,9 +217,26 @@ def _plain_timeline(records: HostRecords, lane: int) -> Timeline:
     )
 
 
+def _cuts(nesting: Nesting, lane: int, span: Range) -> list[Times]:
+    """Where records of a lane begin and end inside a span.
+
+    What is open at its start encloses the last record that began before it, or is that record.
+    """
+    here = on_lane(nesting, lane)
+    starts = nesting.start[here]
+    low, high = np.searchsorted(starts, np.array([span.start, span.end]), "right").tolist()
+    around, at = [], here.start + low - 1 if low else -1
+    while at >= 0:
+        around.append(at)
+        at = int(nesting.parent[at])
+    ends = np.concatenate((nesting.end[around], nesting.end[here][low:high]))
+    return [starts[low:high], ends[(ends > span.start) & (ends <= span.end)]]
+
+
 def _open(nesting: Nesting, lane: int, at: Times) -> Rows:
     """What is open on a lane at each instant; nothing at all takes no memory."""
-    if not (nesting.lane == lane).any():
+    here = on_lane(nesting, lane)
+    if here.start == here.stop:
         return np.broadcast_to(np.int32(-1), len(at))
     return innermost(nesting, np.full(len(at), lane, np.int32), at)
 
@@ -210,11 +248,12 @@ def _instants(*cuts: Times) -> Times:
     return np.asarray(instants[first], np.int64)
 
 
-def _replaced(own: Timeline, other: Timeline, where: Spans) -> Timeline:
+def _replaced(own: Timeline, other: Timeline, where: Spans, span: Range) -> Timeline:
     """The other timeline inside the spans, the own one elsewhere."""
     if not len(where.start):
         return own
-    start = _instants(own.start, other.start, where.start, where.end)
+    cuts = [each[(each > span.start) & (each <= span.end)] for each in where]
+    start = _instants(own.start, other.start, *cuts)
     inside = contains(where, start)
     mine, its = own.at(start), other.at(start)
     return Timeline(

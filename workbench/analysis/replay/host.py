@@ -16,6 +16,7 @@ from workbench.analysis.host_records import HOST_CODE, NOTHING
 from workbench.analysis.idle_pieces import FIRST_USE, HOST_CAUSE, climbed
 from workbench.analysis.intervals import Spans, contains, covered_until, union
 from workbench.analysis.nesting import Rows, Times
+from workbench.analysis.ranges import Range
 from workbench.analysis.replay.span import Span
 
 LAUNCH = CAUSE_CODE["launch"]
@@ -104,8 +105,9 @@ def host_thread(evidence: Evidence, span: Span, lane: int, first_use: int) -> Ho
         lane: The thread; of an autograd thread the one that handed over.
         first_use: Until this instant allocation and kernel loading are a first use.
     """
-    timeline, records = evidence.threads.joint(lane), evidence.records
     lo, hi = span.host_start, max(span.host_end, span.end)
+    timeline = evidence.threads.joint(lane, Range(start=lo, end=hi))
+    records = evidence.records
     first, last = timeline.at(np.array([lo, hi])).tolist()
     start = np.maximum(timeline.start[first : last + 1], lo)
     position, place = timeline.position[first : last + 1], timeline.range[first : last + 1]

@@ -117,7 +117,7 @@ def thread_replay(evidence: Evidence, steps: Steps, span: Span) -> ThreadReplay:
     shown = np.isin(thread.cause[piece], [CAUSE_CODE[cause] for cause in OWN_KIND])
     own = PATH_KINDS.index(CAUSES[0]) + thread.cause[piece]
     kind = np.where(shown, own, kind).astype(np.uint8)
-    timeline = evidence.threads.joint(steps.lane)
+    timeline = evidence.threads.joint(steps.lane, window)
     holder = climbed(
         records.nesting,
         timeline.position[timeline.at(start)],
