@@ -41,6 +41,7 @@ from workbench.findings.small_wastes import small_wastes
 from workbench.findings.step_drift import step_drift
 from workbench.findings.straggler import CODE as STRAGGLER
 from workbench.findings.straggler import straggler, with_own
+from workbench.findings.switching import unless_in_force
 from workbench.findings.sync_in_loop import sync_in_loop
 from workbench.findings.thread_oversubscription import thread_oversubscription
 from workbench.findings.unbatched_optimizer import unbatched_optimizer
@@ -118,6 +119,7 @@ def diagnose(facts: Facts) -> tuple[Finding, ...]:
     """All findings for one rank, worst first; a rule that stays silent adds nothing."""
     found = [finding for rule in RULES if (finding := rule(facts)) is not None]
     found = [with_own(each, found) if each.code == STRAGGLER else each for each in found]
+    found = [unless_in_force(each, facts) for each in found]
     return tuple(sorted(found, key=weight))
 
 

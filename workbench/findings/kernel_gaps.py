@@ -11,6 +11,7 @@ reached; and gaps between streams that wait for each other's events look the sam
 
 from workbench.findings.finding import Facts, Finding
 from workbench.findings.lost_time import worst_device
+from workbench.findings.switching import fewer_launches
 from workbench.units import share_text, time_text
 
 CODE = "WB202"
@@ -68,7 +69,7 @@ def kernel_gaps(facts: Facts) -> Finding | None:
         share_of_window=lost.share,
         saving_ns_per_step_at_most=lost.saving_ns,
         speedup_at_most=lost.speedup,
-        setting={"compile": True} if facts.effective.get("compile") is False else None,
+        setting=fewer_launches(facts),
         rank=facts.rank,
         device=device.index,
     )

@@ -12,6 +12,7 @@ smaller than shown; and a long launch delay alone is a full queue, which is a bu
 
 from workbench.findings.finding import DeviceFacts, Facts, Finding
 from workbench.findings.lost_time import LostTime, worst_device
+from workbench.findings.switching import fewer_launches
 from workbench.units import share_text
 
 CODE = "WB201"
@@ -90,7 +91,7 @@ def _finding(facts: Facts, device: DeviceFacts, lost: LostTime) -> Finding:
         share_of_window=lost.share,
         saving_ns_per_step_at_most=lost.saving_ns,
         speedup_at_most=lost.speedup,
-        setting={"compile": True} if facts.effective.get("compile") is False else None,
+        setting=fewer_launches(facts),
         rank=facts.rank,
         device=device.index,
     )

@@ -15,6 +15,7 @@ from workbench.findings.making import (
     usable_cpus,
     waits,
 )
+from workbench.findings.switching import batched_fetch
 from workbench.units import time_text
 
 CHEAP_SAMPLE_NS = 100_000
@@ -155,8 +156,9 @@ def advice(facts: Facts, wait: Wait) -> tuple[str, dict[str, Any] | None]:
     """What to try, and the setting that does it where a switch can act."""
     workers, usable = facts.effective.get("workers"), usable_cpus(facts)
     if workers is None or whole_batches(facts) or row_by_row(facts, wait):
-        cheap = WHOLE if whole_batches(facts) else BATCHED if row_by_row(facts, wait) else UNSEEN
-        return cheap, None
+        if not whole_batches(facts) and row_by_row(facts, wait):
+            return BATCHED, batched_fetch(facts)
+        return WHOLE if whole_batches(facts) else UNSEEN, None
     wanted = wanted_workers(facts, wait)
     if workers and (each := handed_over(facts, wait)) is not None:
         return (

@@ -133,10 +133,19 @@ def _still_seeking(
         verdict="cannot_tell",
         severity="info",
         evidence={"steps": steps, "skipped": skipped, **evidence},
-        advice="Profile more than a hundred steps, or start with a lower loss_scale.",
+        advice="Profile more than a hundred steps, or start with a lower scale: "
+        "torch.amp.GradScaler(init_scale=...).",
         share_of_window=skipped / steps,
+        setting=_lower_start(facts, evidence.get("last_scale")),
         rank=facts.rank,
     )
+
+
+def _lower_start(facts: Facts, last: float | None) -> dict[str, Any] | None:
+    """Begin where the scale has got to, where a switch scales."""
+    if facts.effective.get("precision") != "fp16" or not last:
+        return None
+    return {"precision": "fp16", "loss_scale": float(last)}
 
 
 def _bf16(facts: Facts) -> dict[str, Any] | None:

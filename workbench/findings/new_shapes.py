@@ -10,6 +10,7 @@ steps of the same shape, and where no shape comes twice nothing is said.
 
 from workbench.findings.finding import Facts, Finding
 from workbench.findings.lost_time import LostTime
+from workbench.findings.switching import no_search
 from workbench.units import share_text, significant
 
 CODE = "WB208"
@@ -68,5 +69,6 @@ def new_shapes(facts: Facts) -> Finding | None:
         share_of_window=lost.share,
         saving_ns_per_step_at_most=lost.saving_ns,
         speedup_at_most=lost.speedup,
+        setting=no_search(facts),
         rank=facts.rank,
     )

@@ -13,6 +13,7 @@ breaks between large pieces cost little.
 from typing import Any
 
 from workbench.findings.finding import Facts, Finding, Severity
+from workbench.findings.switching import dynamic_shapes
 from workbench.units import count_text, share_text, time_text
 
 CODE = "WB207"
@@ -57,6 +58,7 @@ def _limit(facts: Facts, told: Any) -> Finding:
         severity="critical",
         advice="Let changing sizes be dynamic: torch.compile(model, dynamic=True) or "
         f"torch._dynamo.mark_dynamic, or pad inputs to a few sizes. {_LOGS}",
+        setting=dynamic_shapes(facts),
     )
 
 
@@ -75,6 +77,7 @@ def _again(facts: Facts, told: Any) -> Finding:
         severity=severity,
         advice="Let changing sizes be dynamic: torch.compile(model, dynamic=True) or "
         f"torch._dynamo.mark_dynamic, or pad inputs to a few sizes. {_LOGS}",
+        setting=dynamic_shapes(facts),
     )
 
 
@@ -92,7 +95,15 @@ def _breaks(facts: Facts, told: Any) -> Finding:
     )
 
 
-def _finding(facts: Facts, told: Any, *, title: str, severity: Severity, advice: str) -> Finding:
+def _finding(
+    facts: Facts,
+    told: Any,
+    *,
+    title: str,
+    severity: Severity,
+    advice: str,
+    setting: dict[str, Any] | None = None,
+) -> Finding:
     late = facts.compilations
     share = saving = speedup = None
     if late is not None and late.ns and facts.trace_window_ns and facts.trace_steps:
@@ -114,6 +125,7 @@ def _finding(facts: Facts, told: Any, *, title: str, severity: Severity, advice:
         share_of_window=share,
         saving_ns_per_step_at_most=saving,
         speedup_at_most=speedup,
+        setting=setting,
         rank=facts.rank,
     )
 

@@ -57,5 +57,8 @@ def repeated_casts(facts: Facts) -> Finding | None:
         "around each layer or call: its cache lives as long as the outermost region.",
         share_of_window=share,
         saving_ns_per_step_at_most=needless / found.steps if found.steps else None,
+        setting={"autocast_cache": True}
+        if facts.effective.get("autocast_cache") is False
+        else None,
         rank=facts.rank,
     )

@@ -17,6 +17,7 @@ from workbench.findings.finding import Facts, Finding
 from workbench.findings.input_wait import NOTE_SHARE, samples_per_step
 from workbench.findings.loader_advice import BATCHED, READ_SHARE, row_by_row, whole_batches
 from workbench.findings.stalled import Stalled, stalled
+from workbench.findings.switching import batched_fetch
 from workbench.units import share_text, time_text
 
 CODE = "WB102"
@@ -90,7 +91,7 @@ def _finding(facts: Facts, found: Stalled, names: tuple[str, ...], *, rows: bool
         share_of_window=share,
         saving_ns_per_step_at_most=found.saving_ns(*names),
         speedup_at_most=found.speedup(*names),
-        setting=None,
+        setting=batched_fetch(facts) if rows else None,
         rank=facts.rank,
         device=found.wait.device,
     )

@@ -18,6 +18,7 @@ from workbench.findings.loader_advice import row_by_row
 from workbench.findings.lost_time import LostTime
 from workbench.findings.making import handing_over_ns
 from workbench.findings.stalled import stalled
+from workbench.findings.switching import pinned
 from workbench.units import bytes_text, share_text, significant
 
 CODE = "WB107"
@@ -90,9 +91,7 @@ def _finding(facts: Facts, device: DeviceFacts, lost: LostTime) -> Finding:
         share_of_window=lost.share,
         saving_ns_per_step_at_most=lost.saving_ns,
         speedup_at_most=lost.speedup,
-        setting={"pin_memory": True, "non_blocking": True}
-        if pageable and facts.effective.get("pin_memory") is False
-        else None,
+        setting=pinned(facts) if pageable else None,
         rank=facts.rank,
         device=device.index,
     )

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from workbench import chips
+from workbench.analysis.matrix_work import MatrixWork
 from workbench.findings.finding import Facts, Finding
 from workbench.findings.lost_time import busy_share, of_the_step
 from workbench.units import count_text, share_text
@@ -94,9 +95,18 @@ def _tf32(facts: Facts) -> _Waste | None:
                 "torch.backends.cudnn.allow_tf32 = True (precision tf32), and compare losses.",
                 ns=most,
                 share=of_the_step(device, plain),
-                setting={"precision": "tf32"},
+                setting=_tf32_switch(work),
             )
     return None
+
+
+def _tf32_switch(work: MatrixWork) -> dict[str, Any]:
+    """Products have a mode of their own; convolutions follow the precision."""
+    fp32 = frozenset({"fp32"})
+    convolutions = work.total(families=("convolution",), dtypes=fp32)
+    if convolutions > work.total(families=("gemm",), dtypes=fp32):
+        return {"precision": "tf32"}
+    return {"matmul_precision": "high"}
 
 
 def _each(ns: int, steps: int) -> float | None:

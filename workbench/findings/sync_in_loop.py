@@ -14,6 +14,7 @@ finding says so ("ruled out").
 from workbench.analysis.sync_calls import SyncCalls, SyncSite
 from workbench.findings.finding import DeviceFacts, Facts, Finding
 from workbench.findings.lost_time import LEAST_STEPS_WARNING, LostTime, worst_device
+from workbench.findings.switching import pinned
 from workbench.units import count_text, number_text, share_text, time_text
 
 CODE = "WB203"
@@ -171,6 +172,4 @@ def _setting(facts: Facts, site: SyncSite) -> dict[str, object] | None:
     copies = {"aten::copy_", "aten::_to_copy", "aten::to"}
     if not {site.operator, site.within} & copies or "emcpy" not in site.call:
         return None
-    if facts.effective.get("pin_memory") is False:
-        return {"pin_memory": True, "non_blocking": True}
-    return None
+    return pinned(facts)

@@ -70,7 +70,7 @@ def thread_oversubscription(facts: Facts) -> Finding | None:
         share_of_window=None if found is None else found.wait.share * found.share(_PART) or None,
         saving_ns_per_step_at_most=saving,
         speedup_at_most=None if found is None or saving is None else found.speedup(_PART),
-        setting=_setting(),
+        setting={"worker_threads": 1} if workers else None,
         rank=facts.rank,
     )
 
@@ -94,13 +94,3 @@ def _cost(facts: Facts, system: Any) -> list[str]:
     if found is not None and found.split and found.share(_PART) >= WAIT_SHARE:
         said.append("batches wait for a processor")
     return said
-
-
-def _setting() -> dict[str, Any] | None:
-    """The switch, once there is one."""
-    from dataclasses import fields
-
-    from workbench.settings import Settings
-
-    known = {field.name for field in fields(Settings)}
-    return {"worker_threads": 1} if "worker_threads" in known else None

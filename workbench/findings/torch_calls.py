@@ -18,6 +18,10 @@ _ALONE = {
     "non_blocking": "tensor.to(device, non_blocking=True)",
     "channels_last": "model.to(memory_format=torch.channels_last)",
     "set_to_none": "optimizer.zero_grad(set_to_none=True)",
+    "compile_dynamic": "torch.compile(model, dynamic=True)",
+    "batched_fetch": "dataset.__getitems__(indices)",
+    "autocast_cache": "torch.autocast(device_type, cache_enabled=True)",
+    "cuda_graphs": "torch.cuda.make_graphed_callables(model, samples)",
 }
 _BY_VALUE = {
     ("precision", "bf16"): "torch.autocast(device_type, dtype=torch.bfloat16)",
@@ -26,6 +30,14 @@ _BY_VALUE = {
     ),
     ("precision", "fp32"): "torch.autocast(device_type, enabled=False)",
     ("precision", "tf32"): 'torch.set_float32_matmul_precision("high")',
+    ("compile", "reduce-overhead"): 'torch.compile(model, mode="reduce-overhead")',
+    ("compile", "max-autotune"): 'torch.compile(model, mode="max-autotune")',
+    ("compile", "default"): "torch.compile(model)",
+    ("cudnn_benchmark", False): "torch.backends.cudnn.benchmark = False",
+    ("matmul_precision", "high"): 'torch.set_float32_matmul_precision("high")',
+    ("optimizer", "fused"): "fused=True for the optimizer",
+    ("optimizer", "foreach"): "foreach=True for the optimizer",
+    ("worker_threads", 1): "torch.set_num_threads(1) in worker_init_fn",
     ("autocast_cache", False): "torch.autocast(device_type, cache_enabled=False)",
 }
 
@@ -40,9 +52,13 @@ def torch_calls(setting: Mapping[str, Any] | None) -> str | None:
         inside = ", ".join(f"{name}={value!r}" for name, value in told.items())
         made.append(f"DataLoader({inside})")
     for name, value in setting.items():
-        if name in _OF_LOADER:
+        if name in _OF_LOADER or (name == "compile" and "compile_dynamic" in setting):
+            continue
+        if name == "precision" and "loss_scale" in setting:
             continue
         call = _ALONE.get(name) if value is True else _BY_VALUE.get((name, value))
+        if name == "loss_scale":
+            call = f"torch.amp.GradScaler(init_scale={value:g})"
         if call is None:
             return None
         made.append(call)

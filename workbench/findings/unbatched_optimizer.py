@@ -11,6 +11,7 @@ gain is far smaller than the optimizer's own speed-up; the bound here is of the 
 from workbench.analysis.optimizer_launches import OptimizerLaunches
 from workbench.findings.finding import DeviceFacts, Facts, Finding
 from workbench.findings.lost_time import LostTime, lost_time, worst_device
+from workbench.findings.switching import FUSED, batched_optimizer
 from workbench.units import count_text, share_text, time_text
 
 CODE = "WB205"
@@ -109,6 +110,7 @@ def _finding(
         share_of_window=lost.share,
         saving_ns_per_step_at_most=lost.saving_ns,
         speedup_at_most=lost.speedup,
+        setting=batched_optimizer(facts, own.name.partition(".")[0]),
         rank=facts.rank,
         device=None if device is None else device.index,
     )
@@ -116,14 +118,10 @@ def _finding(
 
 def _advice(own: OptimizerLaunches, *, on_cpu: bool) -> str:
     kind = own.name.partition(".")[0]
-    if kind in _FUSED:
+    if kind in FUSED:
         way = "fused=True" if on_cpu else "fused=True (or foreach=True)"
         return f"Create it as torch.optim.{kind}(..., {way}), and compare whole steps."
     return (
         "Use an optimizer with fused=True or foreach=True, torch._foreach_* in one of your own, or "
         "torch.compile(optimizer.step), and compare whole steps."
     )
-
-
-_FUSED = ("Adam", "AdamW", "SGD", "Adagrad")
-"""Optimizers of torch that have a fused variant, on the CPU too."""

@@ -258,7 +258,8 @@ def _straggler(rank: RankAnalysis) -> StragglerFacts | None:
 def _recorded(record: RunRecord | None) -> dict[str, Any]:
     if record is None:
         return {}
-    effective = dict(record.effective)
+    known = {name: value for name, value in record.effective.items() if value is not None}
+    effective = {**record.effective, **record.settings, **known}
     effective.setdefault("samples_per_step", record.samples_per_step)
     found: dict[str, Any] = {
         "effective": effective,

@@ -41,7 +41,7 @@ def findings_of(run: Run) -> Findings:
         if run.job is not None:
             run.job.rest(rank)
     merged = merge_ranks(found)
-    if is_capture(run.record):
+    if run.record is None or is_capture(run.record):
         merged = tuple(
             replace(each, call=torch_calls(each.setting), advice=in_torch_words(each.advice))
             for each in merged

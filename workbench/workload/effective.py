@@ -7,12 +7,14 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, IterableDataset
 
+from workbench.machine.toolchain import compile_lacks
 from workbench.settings import Settings
 from workbench.workload.compilation import is_compiled
 from workbench.workload.loader import WorkerStart, shards, start_method
 from workbench.workload.precision import matmul_precision, precision_name
 from workbench.workload.source import Source
-from workbench.workload.switches.batched_fetch import has_batched_fetch
+from workbench.workload.switches.batched_fetch import gives_batches, has_batched_fetch
+from workbench.workload.switches.optimizers import why_not
 from workbench.workload.workload import Workload
 
 
@@ -47,7 +49,27 @@ def effective_values(
         "threads": torch.get_num_threads(),
         "interop_threads": torch.get_num_interop_threads(),
         "cpu_affinity": _affinity(),
+        "cudnn_benchmark": torch.backends.cudnn.benchmark if device.type == "cuda" else None,
         **_loader_values(source),
+        "can": _can(work, source, settings, device),
+    }
+
+
+def _can(
+    work: Workload, source: Source, settings: Settings, device: torch.device
+) -> dict[str, Any]:
+    """What some switches could do, whatever they are at now; ``None``: not known."""
+    loops = [
+        loop
+        for loop in ("fused", "foreach")
+        if work.optimizers and all(why_not(each, loop) is None for each in work.optimizers)
+    ]
+    loader = source.loader
+    compiled_by_user = settings.compile is None and is_compiled(work.model)
+    return {
+        "optimizer": loops,
+        "batched_fetch": None if loader is None else gives_batches(loader),
+        "compile": not compiled_by_user and compile_lacks(device.type) is None,
     }
 
 

@@ -51,6 +51,17 @@ def has_batched_fetch(dataset: Any) -> bool:
     return callable(getattr(_asked(dataset), "__getitems__", None))
 
 
+def gives_batches(loader: DataLoader[Any]) -> bool:
+    """Whether its data set gives whole batches, or can be made to without a difference."""
+    dataset: Any = loader.dataset
+    if isinstance(dataset, IterableDataset) or loader.batch_sampler is None:
+        return False
+    if has_batched_fetch(dataset):
+        return True
+    rows = type(dataset) in (Tensor, np.ndarray) and dataset.ndim > 1
+    return loader.collate_fn is default_collate and (rows or _is_table(_asked(dataset)))
+
+
 class Rows:
     """The rows of a tensor or array, as single samples and as whole batches."""
 
@@ -89,12 +100,15 @@ def _asked(dataset: Any) -> Any:
     return dataset
 
 
-def _give_rows(loader: DataLoader[Any], undo: ExitStack) -> None:
-    dataset = _asked(loader.dataset)
-    plain = type(dataset) is TensorDataset and all(
+def _is_table(dataset: Any) -> bool:
+    return type(dataset) is TensorDataset and all(
         tensor.layout is torch.strided for tensor in dataset.tensors
     )
-    if not plain:
+
+
+def _give_rows(loader: DataLoader[Any], undo: ExitStack) -> None:
+    dataset = _asked(loader.dataset)
+    if not _is_table(dataset):
         why = f"{type(dataset).__name__} has no __getitems__(indices) that gives a list of samples"
         raise SettingError(_cannot(loader, True, f"{why}: give it one"))
     _set(dataset, partial(rows_of, dataset), loader, undo)
