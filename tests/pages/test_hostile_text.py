@@ -151,6 +151,8 @@ def test_search_page(name: str):
         sentence=name, rows=[row], per="step", lines=[name], code=f"# {name}", place=name
     )
     _check(tuning_html(view), name, times=5)
+    lines = TuningView(sentence="", rows=[], per="step", lines=[], code="a\nb", place="")
+    assert "<pre>a\nb</pre>" in tuning_html(lines)
     tuning_text(view).encode()
     drawn = trials_chart(view).figure.to_json()
     assert "<script" not in drawn

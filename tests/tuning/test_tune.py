@@ -244,6 +244,7 @@ def test_it_shows_itself_as_page_text_figure_and_json(
     shown = found._repr_mimebundle_()
     assert "&lt;b&gt;mine" in shown["text/html"]
     assert "<b>mine" not in shown["text/html"]
+    assert "\ufffd" not in shown["text/html"]  # lines of code stay lines
     assert max(map(len, shown["text/plain"].splitlines())) <= 80
     assert found.figure().measured
     assert "precision=bf16" in found.figure().text()

@@ -28,23 +28,23 @@ class TuningView:
     place: str
 
 
-def trials_chart(view: TuningView) -> StaticFigure:
-    """The times of the trials, with their table."""
-    figure = trial_times(view.rows, title=view.sentence, per=view.per)
+def trials_chart(view: TuningView, title: str | None = None) -> StaticFigure:
+    """The times of the trials, with their table; ``title`` stands for the sentence."""
+    figure = trial_times(view.rows, title=title or view.sentence, per=view.per)
     return drawn_chart(figure, _wide(view), "A point with its interval for each trial.")
 
 
 def tuning_html(view: TuningView) -> str:
     """The verdict, the chart, and trials, history and code."""
     history = "".join(f"<li>{escape(line)}</li>" for line in view.lines)
-    chart = trials_chart(view)
+    chart = trials_chart(view, "The trials in order")
+    code = "\n".join(map(escape, view.code.splitlines()))
     script = f"<script>{drawing_script()}</script>" if chart.measured else ""
     return page(
         f'<p class="wb-verdict" role="heading" aria-level="2">{escape(view.sentence)}</p>',
         chart.html(),
         f"<details><summary>How it came to this</summary><ol>{history}</ol></details>",
-        "<details><summary>The best settings as code</summary>"
-        f"<pre>{escape(view.code)}</pre></details>",
+        f"<details><summary>The best settings as code</summary><pre>{code}</pre></details>",
         f'<p class="wb-quiet">Kept in {escape(view.place)}.</p>',
         script,
     )

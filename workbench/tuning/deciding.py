@@ -129,6 +129,11 @@ def _failure(before: Trial, after: Trial) -> str:
         "out_of_memory": "out of memory; everything was put back",
         "refused": f"it cannot act here: {after.reason}",
         "error": f"it fails: {after.reason}",
-        "timed_out": f"it hung or was too slow: {after.reason}",
+        "timed_out": f"it hung or was too slow: {_short(after.reason)}",
     }
     return words.get(after.outcome, "it was not measured").rstrip(".")
+
+
+def _short(reason: str | None) -> str:
+    """What was cancelled, without what to do where a person has called it."""
+    return (reason or "").partition(" and was cancelled")[0]

@@ -33,7 +33,8 @@ BLOCK_S = (0.2, 2.0)
 """A block takes at least and at most so long, as far as its steps allow."""
 STEPS = (4, 20)
 PIECE_SHARE, PIECE_LEAST_S = 1 / 3, 30.0
-"""Nothing takes more of the budget than this, hung steps included; or so many seconds."""
+"""Nothing takes more of the budget than this, hung steps included, or so many seconds; only a
+compilation, which comes late, may take what is left."""
 COMPILING_S = 20.0
 """With less left, nothing is compiled any more: it could not come to its blocks."""
 TOO_LATE = "too little of the budget is left to compile and to measure it"
@@ -229,7 +230,8 @@ class Search:
         self._check_time()
         self.bar.trying = f"{change}"
         try:
-            duel = self._ring.fight(base, change, limit_s=self._piece_s())
+            limit = self._left_s() if change.compile else self._piece_s()
+            duel = self._ring.fight(base, change, limit_s=limit)
             attempt = self._decided(candidate, duel)
         except (KeyboardInterrupt, OutOfTime) as stop:
             self.attempts.append(unfinished(candidate, base, stop))
