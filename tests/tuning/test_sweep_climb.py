@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from workbench.tuning.sweep.bench import alone_of
 from workbench.tuning.sweep.bounds import (
     Alone,
     Machine,
@@ -20,6 +21,7 @@ from workbench.tuning.sweep.bounds import (
 from workbench.tuning.sweep.climb import Climb, Halt
 from workbench.tuning.sweep.config import Allowed, Config
 from workbench.tuning.sweep.pace import Measured, factor, intervals, noise_of
+from workbench.tuning.sweep.stopwatch import Piece
 from workbench.tuning.sweep.sweep import summed_up
 
 MS = 1e6
@@ -299,6 +301,15 @@ def test_a_doubtful_gain_is_measured_once_more() -> None:
     )
     climb(noisy)
     assert len(noisy.measured[Config(0)].block_ns) >= 4
+
+
+def test_waits_for_processors_of_others_are_no_part_of_a_batch() -> None:
+    """Of 50 ms, 30 without a processor: 20 ms, all of them computed."""
+    assert Piece(50, 20, 30).undisturbed(on=True) == (20, 20)
+    assert Piece(50, 20, 30).undisturbed(on=False) == (50, 20)  # behind a device's work
+    found = alone_of([(*Piece(50, 20, 30).undisturbed(on=True), 10, 10)] * 4, 8, None)
+    assert found.processors_each == 1.0
+    assert most_workers(found, Machine(usable_cpus=2, on_cpu=True)) == 2  # 5 by the wall clock
 
 
 def test_noise_is_what_blocks_of_the_same_loader_differ_by() -> None:

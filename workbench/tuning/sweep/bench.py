@@ -20,6 +20,7 @@ from workbench.tuning.sweep.bounds import Alone
 from workbench.tuning.sweep.climb import Halt
 from workbench.tuning.sweep.config import Config
 from workbench.tuning.sweep.pace import Measured
+from workbench.tuning.sweep.stopwatch import Stopwatch
 from workbench.tuning.trial import FairRuns, Trial
 
 if TYPE_CHECKING:
@@ -85,27 +86,35 @@ class RealBench:
         from workbench.recording.loader.sizes import bytes_in
         from workbench.workload.placement import samples_in
 
-        rows, samples, size = list[tuple[int, int, int, int]](), list[int | None](), None
-        share_s = ALONE_SHARE * self.budget_s
+        samples, size, turns = list[int | None](), None, 0
+        on_cpu = driven.training.device.type == "cpu"
         began = time.monotonic()
-        while len(rows) < WARM + ALONE[1]:
-            if measuring.stop():
-                return None
-            spent, counted = time.monotonic() - began, len(rows) - WARM
-            if (counted >= ALONE[0] and spent > ALONE_S) or (counted >= FEW and spent > share_s):
-                break
-            marks = [(time.monotonic_ns(), time.process_time_ns())]
-            held = [driven.loop.draw()]
-            marks.append((time.monotonic_ns(), time.process_time_ns()))
-            samples.append(samples_in(held[0]))
-            size = bytes_in(held[0]) if size is None else size
-            driven.loop.serve(held)
-            driven.loop.synchronize()
-            marks.append((time.monotonic_ns(), time.process_time_ns()))
-            (t0, c0), (t1, c1), (t2, c2) = marks
-            rows.append((t1 - t0, c1 - c0, t2 - t1, c2 - c1))
+        with Stopwatch() as watch:
+            while not self._enough(turns - WARM, time.monotonic() - began):
+                if measuring.stop():
+                    return None
+                watch.mark()
+                held = [driven.loop.draw()]
+                watch.mark()
+                samples.append(samples_in(held[0]))
+                size = bytes_in(held[0]) if size is None else size
+                driven.loop.serve(held)
+                driven.loop.synchronize()
+                watch.mark()
+                turns += 1
+            pieces = watch.pieces()
+        rows = [
+            (*pieces[at].undisturbed(on=True), *pieces[at + 1].undisturbed(on=on_cpu))
+            for at in range(3 * WARM, len(pieces), 3)
+        ]
         known = [count for count in samples[WARM:] if count is not None]
-        return alone_of(rows[WARM:], statistics.fmean(known) if known else None, size)
+        return alone_of(rows, statistics.fmean(known) if known else None, size)
+
+    def _enough(self, counted: int, spent_s: float) -> bool:
+        """Whether so many turns tell enough."""
+        if counted >= ALONE[1] or (counted >= ALONE[0] and spent_s > ALONE_S):
+            return True
+        return counted >= FEW and spent_s > ALONE_SHARE * self.budget_s
 
     def measure(self, configs: Sequence[Config], blocks: int) -> None:
         """Add so many blocks to each, in turns with the others."""
