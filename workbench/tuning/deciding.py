@@ -40,7 +40,7 @@ def decided(candidate: Candidate, base: Settings, duel: Duel, numbers: Parity | 
         base_step_ns=before.step_ns,
         base_sample_ns=before.sample_ns,
         parity=numbers,
-        break_even_steps=duel.runs.break_even_steps(0, 1),
+        break_even_steps=duel.runs.break_even_steps(0, 1) if (ratio or 1.0) < 1 else None,
         blocks=len(after.blocks),
         seconds=round(duel.seconds, 3),
         notes=_notes(candidate.change, after),
