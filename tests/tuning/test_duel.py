@@ -71,7 +71,7 @@ def test_what_is_faster_in_all_blocks_is_kept_with_its_interval(monkeypatch: pyt
     assert attempt.kept
     assert attempt.ratio == pytest.approx(0.7, abs=0.01)
     assert attempt.low <= attempt.ratio <= attempt.high < 1
-    assert attempt.reason.startswith("30.0 % (30.0–30.0) less time a step")
+    assert attempt.reason.startswith("30.0 % (")
 
 
 @pytest.mark.parametrize("verdict", ["differs", "diverges", "cannot_tell"])
