@@ -1,8 +1,11 @@
 """The state of the machine while a block was measured."""
 
+import statistics
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from workbench.recording.load import LoadProbe
+from workbench.units import share_text
 
 
 class ConditionsProbe:
@@ -26,6 +29,31 @@ class ConditionsProbe:
         for name, value in after.items():
             found[name] = _mean(self._before[name], value)
         return found
+
+
+def conditions_text(blocks: Sequence[Mapping[str, Any]]) -> str:
+    """The usual state of the machine during these blocks; empty where nothing is known of it."""
+    said = []
+    others = _typical(blocks, "others_cpu_share")
+    if others is not None:
+        said.append(f"other programs used {share_text(others)} of the processors")
+    for name, text in (
+        ("load_average_after", "load average {:.1f}"),
+        ("clock_mhz", "clock {:.0f} MHz"),
+        ("temperature_c", "{:.0f} °C"),
+    ):
+        value = _typical(blocks, name)
+        if value is not None:
+            said.append(text.format(value))
+    for number, device in enumerate((blocks[-1].get("devices") or ()) if blocks else ()):
+        if device["processes"] is not None:
+            said.append(f"device {number}: {device['processes']} processes")
+    return f"The machine meanwhile: {', '.join(said)}." if said else ""
+
+
+def _typical(blocks: Sequence[Mapping[str, Any]], name: str) -> float | None:
+    known = [float(block[name]) for block in blocks if block.get(name) is not None]
+    return statistics.median(known) if known else None
 
 
 def _mean(before: Any, after: Any) -> Any:

@@ -49,15 +49,11 @@ def _data(a: Trial, b: Trial) -> Iterator[Difference]:
 
 
 def _counts(a: Trial, b: Trial) -> Iterator[Difference]:
-    names = {
-        "samples per step": "samples_per_step",
-        "steps that count": None,
-    }
-    for name, attribute in names.items():
-        if attribute is None:
-            one, other = (sum(len(block.step_ns) for block in t.blocks) for t in (a, b))
-        else:
-            one, other = getattr(a, attribute), getattr(b, attribute)
+    for name, count in (
+        ("samples per step", lambda trial: trial.samples_per_step),
+        ("steps that count", lambda trial: sum(len(block.step_ns) for block in trial.blocks)),
+    ):
+        one, other = count(a), count(b)
         if one != other:
             yield Difference(where="work", name=name, first=one, second=other)
 

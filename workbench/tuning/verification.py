@@ -9,6 +9,7 @@ from workbench.run.differs import Difference
 from workbench.settings import Settings
 from workbench.statistics.change import Change
 from workbench.tuning.advice import Advice, Bound, advise, bound_of, memory_text, sentence
+from workbench.tuning.conditions import conditions_text
 from workbench.tuning.differing import differing
 from workbench.tuning.parity import Parity
 from workbench.tuning.trial import FairRuns, Per, Trial, losses_after_as_many
@@ -203,6 +204,8 @@ class Verification:
             said.append(f"The loop differs from itself by {spread_text(change.noise_floor)}.")
         if self.fair.undisturbed(BEFORE, AFTER, AGAIN):
             said.append(_disturbance(self.whole_change, change))
+        blocks = [block.conditions for trial in self.fair.trials for block in trial.blocks]
+        said.append(conditions_text(blocks))
         if steps is not None:
             said.append(f"Compilation has paid after {steps} steps.")
         if self.folder is not None:
