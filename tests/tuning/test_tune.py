@@ -89,6 +89,30 @@ def test_what_changes_the_numbers_is_never_kept(tmp_path: Path, monkeypatch: pyt
     assert "its numbers differ" in found.history or "diverges" in found.history
 
 
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:This DataLoader will create")
+def test_only_the_loader_is_swept_once_and_its_trials_are_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    work = training(DataLoader(Sleepy(0.005), batch_size=8))
+    found = wb.tune(work, only="loader", budget=40, folder=tmp_path / "t", progress=False)
+    assert found.sweep is not None
+    assert found.best == found.sweep.settings
+    assert (found.best.workers or 0) >= 2, found
+    (kept,) = [attempt for attempt in found.attempts if attempt.kept]
+    assert kept.origin == "loader"
+    assert kept.parity.ok
+    assert found.figure().text() == found.sweep.figure().text()
+
+    def never(*_: Any, **__: Any) -> Any:
+        raise AssertionError("it was swept again")
+
+    if found.ended == "nothing left":  # else it would go on, as it should
+        monkeypatch.setattr("workbench.tuning.loading.sweep_loader", never)
+        again = wb.tune(work, only="loader", folder=tmp_path / "t", progress=False)
+        assert again == found
+
+
 def slower(batch: Tensor) -> None:
     """Three times the work under autocast."""
     busy(0.03 if torch.is_autocast_enabled("cpu") else 0.01)
