@@ -146,10 +146,11 @@ def row(name: str, steps: int, *, small: bool) -> tuple[str, bool]:
     """A line of the table, and whether it is as it should be."""
     work = LOADERS[name]()
     best, ways, all_s = exhaustive(work, steps, small=small)
+    print(f"  {name}: best of {ways} in {all_s:.0f} s: {named(best)}", file=sys.stderr, flush=True)
     began = time.monotonic()
     swept = sweep_loader(work, budget_s=None)
     sweep_s = time.monotonic() - began
-    print(f"  {name}: {swept.sentence}", file=sys.stderr, flush=True)
+    print(f"  {name}: in {sweep_s:.0f} s: {swept.sentence}", file=sys.stderr, flush=True)
     runs = fair_blocks(
         work, [best, swept.settings, best], steps=steps, blocks=BLOCKS, time_limit_s=None
     )

@@ -209,6 +209,15 @@ def test_rows_in_memory_are_fetched_at_once_and_get_no_workers() -> None:
     assert str(summed_up("loop", found, 1.0).settings) == "batched_fetch=True"
 
 
+def test_fetching_at_once_wins_a_tie_because_it_costs_nothing() -> None:
+    """Alone, batches are there in a tenth of the time; the machine is too noisy to see it."""
+    both = {False: alone(2.6, 20, samples=128), True: alone(0.26, 20, samples=128)}
+    table = Computed(of=both, machine=Machine(usable_cpus=8, on_cpu=True), jitter=(1.3, 0.8))
+    found = climb(table, batched=True)
+    assert found.noise == 0.25
+    assert found.chosen() == Config(0, batched=True)
+
+
 def test_rows_that_cannot_be_fetched_at_once_get_no_workers_either() -> None:
     table = bench(alone(2.6, 2, samples=128))
     found = climb(table)

@@ -70,6 +70,8 @@ class Climb:
     """What was not tried, and why."""
     ended: Ended = "finished"
     cheap_rows: bool = False
+    fetch_at_once: bool = False
+    """Whether batches are made sooner when they are fetched whole."""
 
     def go(self) -> None:
         """Try what may help until nothing can."""
@@ -126,6 +128,7 @@ class Climb:
     def _go(self) -> None:
         own = self.as_it_is.with_workers(0, persistent=False)
         self.alones[own.batched] = first = self.bench.alone(own)
+        self.fetch_at_once = own.batched
         self.cheap_rows = first.cheap_rows
         if self._keeps_up_inside(first):
             self.ended = "keeps_up"
@@ -160,6 +163,7 @@ class Climb:
         self.alones[True] = found
         before = self.alones[False].batch_ns
         if found.batch_ns < before * (1 - noise_of(())):
+            self.fetch_at_once = True
             return batched
         self.left_out[batched] = "fetching whole batches at once does not make them sooner"
         return own
@@ -326,7 +330,11 @@ class Climb:
         if fastest is None:
             return None
         ties = [c for c in self.measured if self._eligible(c) and self._ties(c, fastest)]
-        return min(ties)
+        return min(ties, key=self._cost)
+
+    def _cost(self, config: Config) -> tuple[Config, ...]:
+        """Fewer and less first; whole batches at once, where they are sooner, cost nothing."""
+        return (config._replace(batched=config.batched != self.fetch_at_once),)
 
     def chosen(self) -> Config:
         """The choice, with workers kept between epochs only where starting them costs."""

@@ -100,7 +100,8 @@ def _cheap(climb: Climb) -> str:
         "more than they save"
     )
     waits = alone.batch_ns > alone.step_ns * climb.noise
-    return f"{text}; {GIVE_WHOLE}" if waits and not climb.as_it_is.batched else text
+    possible = climb.allowed.batched or climb.as_it_is.batched
+    return f"{text}; {GIVE_WHOLE}" if waits and not possible else text
 
 
 def _workers(count: int) -> str:
