@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import tempfile
 import time
 import weakref
 from collections.abc import Callable, Iterator
@@ -14,6 +13,7 @@ from workbench.recording.loader.attributes import Attributes
 from workbench.recording.loader.context import ProbedContext
 from workbench.recording.loader.counters import Counters, ThreadDelay
 from workbench.recording.loader.fetch import FetchProbe
+from workbench.recording.loader.folders import make_folder
 from workbench.recording.loader.iterating import Delivery, IteratorProbe, kind_of
 from workbench.recording.loader.reads import call_cost_ns
 from workbench.recording.loader.switch import Switch
@@ -100,7 +100,7 @@ class LoaderProbe:
     def start(self) -> None:
         """Get ready; loaders that start from now on are recorded."""
         try:
-            self.folder = Path(tempfile.mkdtemp(prefix="workbench-loader-"))
+            self.folder = make_folder()
             self._switch = Switch(self.folder / "switch", make=True)
         except OSError as error:  # the run itself does without
             self.stop()
