@@ -9,6 +9,7 @@ from workbench.units import bytes_text
 from workbench.workload.applying import apply, run_device
 from workbench.workload.checks import check_copies, check_pinning, check_reach
 from workbench.workload.effective import effective_values
+from workbench.workload.inference_mode import outside_inference_mode
 from workbench.workload.interrupts import Deferred
 from workbench.workload.own_autocast import own_autocast
 from workbench.workload.placement import settle_optimizers, start_device
@@ -139,7 +140,8 @@ class _Preparation(AbstractContextManager[Training]):
             )
         source = open_source(work, settings, notes, self._contexts)
         check_pinning(settings, source)
-        plan = apply(work, settings, source, device, undo=self._contexts, notes=notes)
+        with outside_inference_mode():  # weights that are cast or moved must be ordinary tensors
+            plan = apply(work, settings, source, device, undo=self._contexts, notes=notes)
         notes.extend(own_autocast(work, settings.precision))
         notes.extend(rate_rule(work, source, settings))
         notes.extend(_decisions(work, keep_training=self._keep_training))

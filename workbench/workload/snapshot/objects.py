@@ -1,5 +1,6 @@
 """Plain Python objects as they were: containers, closures, globals, generators, arrays."""
 
+import io
 import random
 from collections import OrderedDict, deque
 from collections.abc import Callable
@@ -112,9 +113,26 @@ class SavedArray:
     values: np.ndarray[Any, Any]
 
     def restore(self) -> None:
-        """Write the numbers back into the same array."""
-        if self.target.flags.writeable:
+        """Write the numbers back into the same array; a file that did not change is not written."""
+        if not self.target.flags.writeable:
+            return
+        mapped = isinstance(self.target, np.memmap)
+        if not mapped or self.target.tobytes() != self.values.tobytes():
             self.target[...] = self.values
+
+
+@dataclass(frozen=True, kw_only=True)
+class SavedPosition:
+    """How far a file that is only read has been read."""
+
+    file: Any
+    position: int
+
+    def restore(self) -> None:
+        """Go back; a worker that inherited the file has moved it without our buffer knowing."""
+        if not self.file.closed:
+            self.file.seek(0, io.SEEK_END)  # drops what is buffered
+            self.file.seek(self.position)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,6 +174,21 @@ def save_slots(target: Any, names: tuple[str, ...]) -> SavedSlots:
     """Remember the attributes ``names``."""
     values = {name: getattr(target, name) for name in names if hasattr(target, name)}
     return SavedSlots(target=target, names=names, values=values)
+
+
+def is_reader(target: object) -> bool:
+    """Whether an object is an open file that can only be read."""
+    if not isinstance(target, io.FileIO | io.BufferedReader | io.TextIOWrapper):
+        return False
+    return not target.closed and target.seekable() and target.readable() and not target.writable()
+
+
+def save_position(file: Any) -> SavedPosition | None:
+    """Remember the position; ``None`` where the file does not tell it, as amid its own lines."""
+    try:
+        return SavedPosition(file=file, position=file.tell())
+    except (OSError, ValueError):
+        return None
 
 
 def save_generator(generator: Any) -> SavedGenerator | None:

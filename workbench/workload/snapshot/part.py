@@ -12,11 +12,13 @@ from torch.utils.data import DataLoader
 
 from workbench.workload.snapshot.objects import (
     SavedArray,
+    is_reader,
     save_cell,
     save_dict,
     save_generator,
     save_globals,
     save_items,
+    save_position,
     save_slots,
     slot_names,
 )
@@ -58,13 +60,17 @@ class Part:
             self._add_tensor(target, owned=owned, storages=storages)
         elif isinstance(target, np.ndarray):
             if owned or self._within(target.nbytes):
-                self.values.append(SavedArray(target=target, values=target.copy()))
+                self.values.append(SavedArray(target=target, values=np.array(target)))
         elif isinstance(target, CellType):
             self.bindings.append(save_cell(target))
         elif isinstance(target, FunctionType):
             names = assigned_globals(target)
             if names:
                 self.bindings.append(save_globals(target.__globals__, names))
+        elif is_reader(target):
+            position = save_position(target)
+            if position is not None:
+                self.values.append(position)
         elif not isinstance(target, tuple | frozenset):
             self._add_instance(target)
 

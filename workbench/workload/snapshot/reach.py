@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 from torch.utils.data import DataLoader, Dataset, Sampler
 
-from workbench.workload.snapshot.objects import slot_names
+from workbench.workload.snapshot.objects import is_reader, slot_names
 from workbench.workload.snapshot.services import CONCURRENT, LEFT_ALONE, PLAIN_STDLIB
 
 _TORCH_MODULES = ("torch.nn", "torch.optim", "torch.amp", "torch.cuda.amp", "torch.utils.data")
@@ -188,8 +188,12 @@ def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
 
 def _is_left_alone(target: object) -> bool:
     """Whether an object is a service (file, lock, window …) rather than training state."""
-    if isinstance(target, type | types.ModuleType | enum.Enum | np.memmap):
+    if isinstance(target, type | types.ModuleType | enum.Enum):
         return True
+    if isinstance(target, np.memmap):
+        return not target.flags.writeable
+    if is_reader(target):
+        return False
     if isinstance(target, (*_PARTS, *_TORCH_STATE, *_RANDOM)):
         return False
     if isinstance(target, _TORCH_DATA):

@@ -28,7 +28,8 @@ class Snapshot:
     Containers and attributes are remembered by reference and get the same members back. Numbers
     of a data set beyond 64 MiB, and other loose tensors beyond 1 GiB, are not copied
     (:attr:`left_bytes`): reading them does not change them. Of an object that holds a thread, lock
-    or queue only the models, optimizers, tensors and generators are put back; files, windows and
+    or queue only the models, optimizers, tensors and generators are put back; a file that is only
+    read is read on from where it was; files that are written, windows and
     data frames are left alone.
 
     Args:

@@ -52,6 +52,8 @@ class SavedTensor:
                 tensor.data = self.alias
             if self.values is not None:
                 self.alias.copy_(self.values)
+                if _holds_its_own(tensor):
+                    tensor.data = self.alias
         if self.version is not None:
             self.version.__exit__(None, None, None)
         if not self.is_leaf:
@@ -107,6 +109,11 @@ def storage_of(tensor: Tensor) -> torch.UntypedStorage | None:
     except (NotImplementedError, RuntimeError):
         return None
     return storage
+
+
+def _holds_its_own(tensor: Tensor) -> bool:
+    """Whether a sparse tensor got other indices than its alias: two of them share no numbers."""
+    return not tensor.is_nested and tensor.layout is not torch.strided and not tensor.is_mkldnn
 
 
 def _placed_as(tensor: Tensor, alias: Tensor) -> bool:
