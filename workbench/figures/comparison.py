@@ -94,6 +94,8 @@ def headline(change: ChangeLike, names_of: tuple[str, str], per: str = "step") -
         return f"{mark} cannot tell whether {names_of[1]} is faster: no interval could be computed"
     if getattr(change, "too_noisy", False):
         return f"{mark} cannot tell: the measurements are too noisy to say anything"
+    if getattr(change, "uneven", False):
+        return f"{mark} cannot tell: the typical step and all steps together say different things"
     took = interval_text(change.ratio, change.low, change.high)
     word = change.verdict.replace("_", " ")
     return f"{mark} {word}: a {per} of {names_of[1]} takes {took} time"

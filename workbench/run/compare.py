@@ -176,7 +176,7 @@ class Comparison:
         change = self.change
         if change.ratio is None or change.low is None or change.high is None:
             return f"≈ cannot tell: {change.reason}" if change.reason else "≈ cannot tell."
-        if change.too_noisy:
+        if change.too_noisy or change.uneven:
             return f"{MARKS[change.verdict]} cannot tell: {change.reason}"
         mark, took = MARKS[change.verdict], interval_text(change.ratio, change.low, change.high)
         a, b = self.called

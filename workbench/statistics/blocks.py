@@ -80,6 +80,11 @@ def log_medians(blocks: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
     return np.log(np.array([np.median(block) for block in blocks], dtype=np.float64))
 
 
+def log_means(blocks: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
+    """Natural logarithm of each block's mean: the pace, whatever single steps do."""
+    return np.log(np.array([np.mean(block) for block in blocks], dtype=np.float64))
+
+
 def half_difference(medians: NDArray[np.float64]) -> float:
     """Later half minus earlier half; the middle block of an odd number is left out."""
     half = medians.size // 2

@@ -11,6 +11,7 @@ from workbench.statistics.blocks import (
     LEAST_STEPS,
     Block,
     half_difference,
+    log_means,
     log_medians,
     split_to,
     usable,
@@ -26,6 +27,9 @@ HALVES_95 = 2.15
 """Half of Student's t at 97.5 % with two degrees of freedom (4.30): four halves, two means."""
 
 
+LEAST_EFFECT = 1e-3
+"""No interval is narrower: clocks tick, and steps that seem all alike differ by less than that
+without any reason (own choice)."""
 TOO_NOISY = 1.0
 """Where only a change of more than this could be told, the numbers say nothing (own choice)."""
 
@@ -50,6 +54,8 @@ class Change:
     """Steps of each side that the answer rests on."""
     reason: str | None = None
     """Why nobody can tell, and what would help; ``None`` with another verdict."""
+    uneven: bool = False
+    """Whether all steps together say otherwise than the typical step: some take much longer."""
 
     @property
     def too_noisy(self) -> bool:
@@ -103,9 +109,11 @@ def compare_steps(
             reason=lacking or _TOO_SHORT,
         )
     shift, low, high = found
-    margin = max(own, _margin(*medians, interleaved=interleaved))
+    margin = max(own, _margin(*medians, interleaved=interleaved), float(np.log1p(LEAST_EFFECT)))
     low, high = min(low, shift - margin), max(high, shift + margin)
-    verdict: Verdict = "faster" if high < 0 else "slower" if low > 0 else "cannot_tell"
+    typical: Verdict = "faster" if high < 0 else "slower" if low > 0 else "cannot_tell"
+    uneven = _uneven(a, b, typical, (low, high))
+    verdict: Verdict = "cannot_tell" if uneven else typical
     return Change(
         verdict=verdict,
         ratio=float(np.exp(shift)),
@@ -115,7 +123,8 @@ def compare_steps(
         smallest_effect=float(np.expm1(max(shift - low, high - shift))),
         n_a=n_a,
         n_b=n_b,
-        reason=_reason(verdict, float(np.expm1(max(shift - low, high - shift)))),
+        reason=uneven or _reason(verdict, float(np.expm1(max(shift - low, high - shift)))),
+        uneven=uneven is not None,
     )
 
 
@@ -123,6 +132,31 @@ def _reason(verdict: Verdict, smallest_effect: float) -> str | None:
     if verdict != "cannot_tell":
         return None
     return _NOISE_ONLY if smallest_effect > TOO_NOISY else _WITHIN_NOISE
+
+
+def _uneven(
+    a: list[NDArray[np.float64]],
+    b: list[NDArray[np.float64]],
+    typical: Verdict,
+    interval: tuple[float, float],
+) -> str | None:
+    """Why the typical step is not the pace: all steps together say otherwise, beyond chance.
+
+    A median does not see a step in five that takes twice the time, and the loop does.
+    """
+    found = shift_interval(log_means(a), log_means(b))
+    if found is None:
+        return None
+    shift, low, high = found
+    least = float(np.log1p(LEAST_EFFECT))
+    whole = "faster" if high < -least else "slower" if low > least else "cannot_tell"
+    within = typical == "cannot_tell" and interval[0] <= shift <= interval[1]
+    if within or whole in {"cannot_tell", typical}:
+        return None
+    return (
+        f"all steps together take {np.exp(shift):.3g} times as long, the typical step does not: "
+        "some steps of one side are much slower than its others; look at the step times."
+    )
 
 
 _TOO_SHORT = (

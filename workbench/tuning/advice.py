@@ -130,6 +130,8 @@ def _time(name: str, change: Change, per: Per) -> str:
     took = interval_text(change.ratio, change.low, change.high)
     if change.too_noisy:
         return f"≈ {name}: identical steps differ by more than double here"
+    if change.uneven:
+        return f"≈ {name}: {change.reason or ''}".rstrip(".")
     if change.verdict == "cannot_tell":
         least = spread_text(change.smallest_effect or 0.0)
         return f"≈ {name} takes {took} time a {per}, and less than {least} cannot be told here"
