@@ -1,9 +1,9 @@
 """What the loader's probes add to a step whose input is samples of 1 ms each.
 
 Run it as ``python benchmarks/loader_probes.py [--batches 1 8 32] [--epochs]``. A sample unpacks a
-fixed text, which takes about 1 ms in one C call as decoding an image does. Batches with and without
-probes take turns, and CPU time is compared, since other load on the machine moves wall times by
-tens of percent. The step does nothing but load: a real one is longer, and the share smaller.
+fixed text, which takes about 1 ms in one C call as decoding an image does. Blocks of batches with
+and without probes take turns, and CPU time is compared, since other load on the machine moves wall
+times by tens of percent. The step does nothing but load: a real one is longer, the share smaller.
 ``--epochs`` compares whole epochs over worker processes, start-up included; too rough to decide.
 It fails when the probes add more than 2 %. A batch costs 10 to 60 µs however many samples it has,
 depending on how much of the processor's cache the samples left to the probes.
@@ -31,6 +31,8 @@ from workbench.workload.shutdown import shut_down
 
 SAMPLE_S = 0.001
 MOST = 0.02
+BLOCK = 10
+"""Batches with probes, or without, before it is the others' turn."""
 BATCHES = 40
 
 
@@ -94,28 +96,34 @@ def interval(ratios: list[float]) -> tuple[float, float]:
 
 
 def paired(batch: int, packed: bytes, count: int) -> tuple[float, float]:
-    """Median share that probes add to a batch loaded in this process, and what they tell of it."""
+    """Median share that probes add to a batch loaded in this process, and what they tell of it.
+
+    Blocks of batches take turns, for in a run every batch has probes, and finds their code in the
+    processor's caches as the samples have left it.
+    """
     from torch.utils.data import _DatasetKind, default_collate
 
     data = Packed(batch, packed)
-    fetcher = _DatasetKind.create_fetcher(_DatasetKind.Map, data, True, default_collate, False)
+    plain, probed = (
+        _DatasetKind.create_fetcher(_DatasetKind.Map, data, True, default_collate, False)
+        for _ in range(2)
+    )
     records: list[bytes] = []
     probe = FetchProbe(records.append, call_cost_ns())
+    probe.attach(probed)
 
-    def one(number: int, *, probed: bool) -> int:
-        if probed:
-            probe.attach(fetcher)
+    def block(fetcher: Any) -> int:
         began = time.thread_time_ns()
-        fetcher.fetch(range(batch))
-        probe.finish(number)
-        took = time.thread_time_ns() - began
-        fetcher.__dict__.pop("fetch", None)
-        return took
+        for number in range(BLOCK):
+            fetcher.fetch(range(batch))
+            probe.finish(number)
+        return time.thread_time_ns() - began
 
     shares = []
-    for number in range(count):
-        order = (False, True) if number % 2 else (True, False)
-        found = {probed: one(number, probed=probed) for probed in order}
+    block(plain), block(probed)
+    for number in range(max(20, count // BLOCK)):
+        order = (plain, probed) if number % 2 else (probed, plain)
+        found = {fetcher is probed: block(fetcher) for fetcher in order}
         shares.append(found[True] / found[False] - 1)
     rows = [row | {"worker": None} for row in read(b"".join(records))[Kind.FETCH]]
     return statistics.median(shares), overhead(rows)["overhead_parts"]["workers"] or 0.0
@@ -151,7 +159,7 @@ def main() -> int:
     options = parser.parse_args()
     packed, failed = packed_for(SAMPLE_S), False
     for batch in options.batches:
-        share, told = paired(batch, packed, max(40, 1600 // batch))
+        share, told = paired(batch, packed, max(40, 4000 // batch))
         print(f"{batch} samples of 1 ms a batch: probes add {share:.2%}; they tell of {told:.2%}")
         failed |= share > MOST
     cost = delivery_cost_ns() / 1000

@@ -22,6 +22,10 @@ class Budget:
         """What may still be spent now."""
         return int(SHARE * (self.measured_ns + current_ns)) - self.spent_ns
 
+    def due_ns(self, cost_ns: int) -> int:
+        """How much must have been measured before so much more may be spent."""
+        return int((self.spent_ns + cost_ns) / SHARE)
+
     def spend(self, ns: int, usual_ns: int) -> int:
         """Note what a probe took; returns what it is expected to take the next time."""
         ns = min(ns, OUTLIER * usual_ns)

@@ -3,6 +3,7 @@
 import os
 import threading
 from collections.abc import Sequence
+from operator import sub
 from typing import NamedTuple
 
 from workbench.recording.loader.layout import MISSING
@@ -27,12 +28,14 @@ class Detail(NamedTuple):
 
     def since(self, before: "Detail") -> "Detail":
         """What was added since ``before``."""
-        return Detail(
-            *(
-                MISSING if MISSING in (now, then) else now - then
-                for now, then in zip(self, before, strict=True)
+        if MISSING in self or MISSING in before:
+            return Detail(
+                *(
+                    MISSING if MISSING in (now, then) else now - then
+                    for now, then in zip(self, before, strict=True)
+                )
             )
-        )
+        return Detail(*map(sub, self, before))
 
 
 NOTHING = Detail()

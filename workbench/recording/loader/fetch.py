@@ -12,7 +12,7 @@ from typing import Any
 
 from workbench.recording.loader.budget import Budget
 from workbench.recording.loader.counters import NOTHING, Counters, Detail
-from workbench.recording.loader.layout import MISSING, Kind, pack
+from workbench.recording.loader.layout import MISSING, Kind, pack, packer
 from workbench.recording.loader.samples import CloseLook
 from workbench.recording.loader.sizes import bytes_in
 
@@ -23,6 +23,7 @@ _NOT_COLLATED = (MISSING,) * 5
 """Start, length, CPU time, time without a processor, bytes."""
 _UNCOUNTED = (MISSING, *NOTHING)
 _now, _cpu = time.monotonic_ns, time.thread_time_ns
+_pack = packer(Kind.FETCH)
 
 
 class FetchProbe:
@@ -49,11 +50,16 @@ class FetchProbe:
         """The fetcher that is being changed now."""
         self._budget = Budget()
         self._look = CloseLook(self._counters, self._budget, call_ns)
-        self._detail_ns, self._batches = DETAIL_NS, 0
+        self._detail_ns, self._batches, self._due_ns = DETAIL_NS, 0, 0
         self._probe_ns = self._told_ns = 0
+        self._timed = self._timed_collate
         self._collate: Callable[[Any], Any] | None = None
         self._collated = _NOT_COLLATED
         self._cpu_ns: int | None = None
+        self._counted: Detail | None = None
+        """The counters at the end of collate, which is the end of the fetch."""
+        self._extra_ns = 0
+        """CPU time that reading the counters of this batch took."""
         self._samples = MISSING
         self._detailed = False
         self._pending: tuple[int, ...] | None = None
@@ -79,14 +85,17 @@ class FetchProbe:
         pending, self._pending = self._pending, None
         if pending is None:
             return
-        began = _now()
-        rows = [pack(Kind.ITEM, self.epoch, batch, *item) for item in self._look.rows]
-        self._look.rows.clear()
-        probed = self._probe_ns + self._look.probe_ns
+        began, look = _now(), self._look
+        if look.rows:
+            rows = [pack(Kind.ITEM, self.epoch, batch, *item) for item in look.rows]
+            look.rows.clear()
+            self._write(b"".join(rows))
+        probed = self._probe_ns + look.probe_ns
         told, self._told_ns = self._told_ns, probed
-        ending = (*pending[1:], int(failed), probed - told)
-        rows.append(pack(Kind.FETCH, self.epoch, batch, pending[0], *self.wait, *ending))
-        self._write(b"".join(rows))
+        wait, wait_ns = self.wait
+        self._write(
+            _pack(self.epoch, batch, pending[0], wait, wait_ns, *pending[1:], failed, probed - told)
+        )
         self._probe_ns += _now() - began
 
     def close(self) -> None:
@@ -103,21 +112,20 @@ class FetchProbe:
         self._look.close()
 
     def _fetch(self, fetcher: Any, real: Callable[..., Any], index: Any) -> Any:
+        # What every batch pays for: a batch of one short sample is told in a few microseconds.
         entered = _now()
         if self._open is not None:
             self._put_back()
-        self._pending, self._collated, self._cpu_ns = None, _NOT_COLLATED, None
+        self._pending = self._cpu_ns = None
+        self._collated = _NOT_COLLATED
         sized = fetcher.auto_collation and hasattr(index, "__len__")
-        samples = len(index) if sized else 1
-        self._samples = samples if sized else MISSING
-        left, self._open = self._budget.left(), fetcher
-        if self._look.fits(samples, left):
-            self._look.rows.clear()
-            self._look.open(fetcher, samples, entered)
+        self._samples = len(index) if sized else MISSING
+        self._open, before = fetcher, None
+        self._detailed = self._budget.measured_ns >= self._due_ns
+        if self._detailed:
+            before = self._begin(fetcher, len(index) if sized else 1, entered)
         self._collate = fetcher.collate_fn
-        fetcher.collate_fn = self._timed_collate
-        self._detailed = left >= self._detail_ns or not self._batches
-        before = (time.process_time_ns(), self._counters.read()) if self._detailed else None
+        fetcher.collate_fn = self._timed
         cpu, began = _cpu(), _now()
         try:
             return real(fetcher, index)
@@ -127,17 +135,36 @@ class FetchProbe:
             cpu = (_cpu() if self._cpu_ns is None else self._cpu_ns) - cpu
             self._put_back()
             counted = _UNCOUNTED if before is None else self._since(*before)
-            self._batches += 1
             self._budget.measured_ns += taken
             self._pending = (self._samples, began, taken, cpu, *counted, *self._collated)
             self._probe_ns += _now() - ended + began - entered
 
+    def _begin(self, fetcher: Any, samples: int, entered: int) -> tuple[int, Detail] | None:
+        """Look at samples of this batch and read the kernel's counters, as far as affordable."""
+        left, cpu = self._budget.left(), _cpu()
+        if self._look.fits(samples, left):
+            self._look.rows.clear()
+            self._look.open(fetcher, samples, entered)
+        self._detailed = left >= self._detail_ns or not self._batches
+        self._batches += 1
+        self._due_ns = self._budget.due_ns(min(self._detail_ns, self._look.least_ns))
+        if not self._detailed:
+            return None
+        self._counted = None
+        before = time.process_time_ns(), self._counters.read()
+        self._extra_ns = _cpu() - cpu
+        return before
+
     def _since(self, process: int, counted: Detail) -> tuple[int, ...]:
         """What the kernel counted for the batch."""
-        began = _now()
-        found = (time.process_time_ns() - process, *self._counters.read().since(counted))
-        # Reading at the end takes as long as reading at the start did.
-        self._detail_ns = self._budget.spend(2 * (_now() - began), self._detail_ns)
+        cpu = _cpu()
+        found = (
+            time.process_time_ns() - process,
+            *(self._counted or self._counters.read()).since(counted),
+        )
+        self._extra_ns += _cpu() - cpu
+        self._detail_ns = self._budget.spend(self._extra_ns, self._detail_ns)
+        self._due_ns = self._budget.due_ns(min(self._detail_ns, self._look.least_ns))
         return found
 
     def _timed_collate(self, data: Any) -> Any:
@@ -145,19 +172,30 @@ class FetchProbe:
             raise AssertionError("only called while a batch is fetched")
         if self._samples != MISSING and isinstance(data, list):
             self._samples = len(data)
-        waited = self._counters.delay() if self._detailed else MISSING
+        if self._detailed:
+            return self._counted_collate(data, self._collate)
         cpu, began = _cpu(), _now()
-        size = None
         try:
-            batch = self._collate(data)
+            return self._collate(data)
         finally:
             ended, self._cpu_ns = _now(), _cpu()
-            now = self._counters.delay() if self._detailed else MISSING
+            self._collated = (began, ended - began, self._cpu_ns - cpu, MISSING, MISSING)
+
+    def _counted_collate(self, data: Any, collate: Callable[[Any], Any]) -> Any:
+        """As above, with how long it waited for a processor, and how large the batch is."""
+        waited, size = self._counters.delay(), None
+        cpu, began = _cpu(), _now()
+        try:
+            batch = collate(data)
+        finally:
+            ended, self._cpu_ns = _now(), _cpu()
+            self._counted = self._counters.read()
+            now = self._counted.run_delay_ns
             waited = MISSING if MISSING in (waited, now) else now - waited
             self._collated = (began, ended - began, self._cpu_ns - cpu, waited, MISSING)
-        if self._detailed:
-            with suppress(Exception):  # tensors of any kind, such as sparse ones
-                size = bytes_in(batch)
-            self._collated = (*self._collated[:4], MISSING if size is None else size)
-            self._probe_ns += _now() - ended
+        with suppress(Exception):  # tensors of any kind, such as sparse ones
+            size = bytes_in(batch)
+        self._collated = (*self._collated[:4], MISSING if size is None else size)
+        self._extra_ns += _cpu() - self._cpu_ns
+        self._probe_ns += _now() - ended
         return batch

@@ -4,6 +4,7 @@ import mmap
 import os
 import struct
 import threading
+from collections.abc import Callable
 from enum import IntEnum
 from pathlib import Path
 from typing import Any
@@ -79,6 +80,17 @@ FIELDS: dict[Kind, tuple[str, ...]] = {
 def pack(kind: Kind, *values: int) -> bytes:
     """One record; numbers that are not given are missing."""
     return _STRUCT.pack(kind, *values, *(_FILL[len(values)]))
+
+
+def packer(kind: Kind) -> Callable[..., bytes]:
+    """Packs records of a kind from all their numbers, faster than :func:`pack`."""
+    packing = struct.Struct(f"<{len(FIELDS[kind]) + 1}q").pack
+    number, rest = int(kind), struct.pack(f"<{FIELDS_MOST}q", *_FILL[0])[8 * len(FIELDS[kind]) :]
+
+    def packed(*values: int) -> bytes:
+        return packing(number, *values) + rest
+
+    return packed
 
 
 _FILL = [(MISSING,) * (FIELDS_MOST - used) for used in range(FIELDS_MOST + 1)]

@@ -40,6 +40,13 @@ class CloseLook:
         self._undo: Callable[[], None] | None = None
         self._position = self._chosen = self._began_ns = 0
 
+    @property
+    def least_ns(self) -> int:
+        """The least that looking at a batch may cost; 0 while it is tried whatever it costs."""
+        if self._batches < (1 if self._succeeded else TRIES):
+            return 0
+        return self._cost_ns
+
     def fits(self, samples: int, left_ns: int) -> bool:
         """Whether a batch of so many samples may be looked at; the first one always is.
 
