@@ -29,9 +29,11 @@ def test_the_settings_take_turns_and_every_block_starts_from_the_same_place():
     runs = measured(work, None, wb.Settings(precision="bf16"), None, blocks=4)
     assert runs.ended == "finished"
     assert [trial.reason for trial in runs.trials] == [None] * 3
-    # Three settings there and back: 0 1 2, 2 1 0, 0 1 2, 2 1 0.
+    # Three settings there and back, then from the next one on: 0 1 2, 2 1 0, 1 2 0, 0 2 1.
     order = [[block.position for block in trial.blocks] for trial in runs.trials]
-    assert order == [[0, 5, 6, 11], [1, 4, 7, 10], [2, 3, 8, 9]]
+    assert order == [[0, 5, 8, 9], [1, 4, 6, 11], [2, 3, 7, 10]]
+    # A drift adds as much to each: 0 + 5 + 8 + 9 = 1 + 4 + 6 + 11 = 2 + 3 + 7 + 10 = 22.
+    assert {sum(places) for places in order} == {22}
     blocks = [block for trial in runs.trials for block in trial.blocks]
     assert {block.sample_hashes for block in blocks} == {blocks[0].sample_hashes}
     assert len(blocks[0].sample_hashes) == 8  # the one batch of the lead

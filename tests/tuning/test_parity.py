@@ -17,6 +17,7 @@ from tests.tuning.loops import network, rows, state_bytes, training
 from workbench.errors import SettingError
 from workbench.tuning.numbers import parity
 from workbench.tuning.parity import Numbers, judge
+from workbench.tuning.running import _length
 
 SAME = Numbers(losses=(2.0, 1.9, 1.8), gradient_norms=(0.5, 0.4, 0.4), output=np.ones(4))
 
@@ -279,3 +280,36 @@ def test_compiled_code_is_as_expected_though_it_draws_other_random_numbers():
     assert "dropout 0" in found.reason
     assert found.loss_difference < 1e-5
     assert threading.active_count() == 1  # nor does the compiler's progress bar leave one behind
+
+
+def test_an_output_that_lost_numbers_to_nan_diverges_though_the_rest_is_the_same():
+    whole = Numbers(losses=(), gradient_norms=(), output=np.array([1.0, 2.0, 3.0]))
+    lost = Numbers(losses=(), gradient_norms=(), output=np.array([1.0, np.nan, np.inf]))
+    found = judge(whole, whole, lost)
+    assert found.verdict == "diverges"
+    assert "2 numbers" in found.reason
+    # What the loop has of its own is no difference.
+    assert judge(lost, lost, lost).verdict == "as_expected"
+
+
+def test_complex_weights_are_compared_by_both_their_parts():
+    class Turned(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.weight = nn.Parameter(torch.tensor([[1j]], dtype=torch.complex64))
+
+        def forward(self, rows: torch.Tensor) -> torch.Tensor:
+            return rows.to(torch.complex64) @ self.weight
+
+    # d mean|w x|² / dw is imaginary where w is: its real part alone would be a norm of 0.
+    assert _length([torch.tensor([3 + 4j])]) == pytest.approx(5.0)
+    model = Turned()
+    work = wb.Workload(
+        model,
+        [(torch.ones(4, 1), torch.zeros(4))],
+        loss=lambda output, target: (output.abs() ** 2).mean(),
+        optimizer=torch.optim.SGD(model.parameters(), lr=0.1),
+    )
+    found = parity(work, wb.Settings(accumulation=2))
+    assert found.verdict == "as_expected"
+    assert found.gradient_difference is not None

@@ -1,10 +1,15 @@
 """Does a switch help, do its numbers hold, and what should be done?"""
 
+import errno
 import itertools
 import json
 import multiprocessing
+import os
+import signal
 import threading
 import time
+import weakref
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -317,3 +322,81 @@ def test_losses_are_compared_after_as_many_samples():
     longer = trial([block([10] * 4, losses=(4.0, 3.0, 2.0, 1.0, 0.5, 0.4, 0.3))])
     assert losses_after_as_many(small, longer) == (0.5, 0.5)
     assert losses_after_as_many(small, trial([block([10] * 4)])) == (0.5, None)
+
+
+def test_a_value_that_was_in_force_already_is_said_to_have_switched_nothing():
+    same = {"workers": 0, "batch_size": 8, "threads": 2}
+    one = replace(trial([block([1.0] * 5)] * 4), effective=same)
+    found = Verification(
+        settings=Settings(workers=0),
+        base=Settings(),
+        finding=None,
+        fair=FairRuns(trials=(one, one, one), ended="finished", elapsed_s=1.0),
+        parity=EXPECTED,
+        before=None,
+        after=None,
+    )
+    assert found.sentence == "≈ workers=0 is in force without it already: nothing was switched."
+    other = replace(one, effective={**same, "threads": 1})
+    some = replace(
+        found,
+        settings=Settings(workers=0, threads=1),
+        fair=replace(found.fair, trials=(one, other, one)),
+    )
+    assert some.in_force_already == ("workers",)
+    assert "nothing was switched" not in some.sentence
+    assert "workers has this value without the setting already." in repr(some)
+
+
+def test_slow_steps_that_a_median_does_not_see_are_in_the_sentence():
+    even = [block([1.0, 1.01, 1.0, 1.01, 1.0])] * 4
+    # The middle of 0.9 0.9 0.9 0.9 1.8 is 0.9, their mean 1.08.
+    uneven = [block([0.9, 0.9, 1.8, 0.9, 0.9])] * 4
+    found = replace(
+        verified(1.0, 0.9),
+        fair=FairRuns(
+            trials=(trial(even), trial(uneven), trial(even)), ended="finished", elapsed_s=1.0
+        ),
+    )
+    assert found.change.verdict == "cannot_tell"
+    assert found.advice == "cannot tell"
+    assert "1.08 times as long" in found.sentence
+
+
+def test_a_disk_that_is_full_at_the_end_does_not_lose_the_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    def full(self: Path, *args: Any, **options: Any) -> int:
+        self.write_bytes(b"{")
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", full)
+    found = wb.verify(
+        training(),
+        wb.Settings(optimizer="single"),
+        steps=3,
+        blocks=1,
+        record=None,
+        folder=tmp_path,
+        progress=False,
+    )
+    assert found.folder is None
+    assert any("No space left on device" in note for note in found.notes)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_interrupt_amid_a_collection_is_not_lost(monkeypatch: pytest.MonkeyPatch):
+    # Python drops what a callback of the collector raises; an interrupt must arrive all the same.
+    class Loop:
+        pass
+
+    def collect() -> int:
+        one = Loop()
+        _ = weakref.ref(one, lambda _: os.kill(os.getpid(), signal.SIGINT))
+        kept = [_]
+        del one
+        return len(kept)
+
+    monkeypatch.setattr("workbench.tuning.block.gc.collect", collect)
+    runs = fair_blocks(training(), [None], steps=3, blocks=1, time_limit_s=60)
+    assert runs.ended == "interrupted"

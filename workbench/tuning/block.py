@@ -107,8 +107,10 @@ def set_up(
 ) -> "Iterator[Driven]":
     """A loop under settings, ready to be driven; afterwards everything is as it was before."""
     from workbench.workload import prepare
+    from workbench.workload.interrupts import Deferred
 
-    gc.collect()  # what the block before left behind must not be collected in this one
+    with Deferred():  # Python loses an interrupt that comes while the collector calls back
+        gc.collect()  # what the block before left behind must not be collected in this one
     before = compile_counters()
     with (
         Limits(time_limit_s, WHAT) as limits,

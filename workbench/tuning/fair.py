@@ -36,12 +36,13 @@ def fair_blocks(
 ) -> FairRuns:
     """Measure several settings in turns, so that whatever the machine does meets all of them.
 
-    The settings take turns, A B C, then C B A, then A B C again. Before every block the training
-    is set up anew and after it put back, so each starts from the same weights, optimizer state,
-    random state and place in the data, and reads the same batches in the same order. A setting
-    that changes the batch size gets as many steps as make the same number of samples. Starting
-    the loader, the steps until its workers' queue is steady and warm-up by the change test are
-    not in the step times. Give a setting twice to see what it differs from itself.
+    The settings take turns, A B C, then C B A, then B C A and A C B, and so on: a drift, and a load
+    that comes and goes, meet all alike. Before every block the training is set up anew and after it
+    put back, so each starts from the same weights, optimizer state, random state and place in the
+    data, and reads the same batches in the same order. A setting that changes the batch size gets
+    as many steps as make the same number of samples. Starting the loader, the steps until its
+    workers' queue is steady and warm-up by the change test are not in the step times. Give a
+    setting twice to see what it differs from itself.
 
     A setting that cannot act, runs out of memory, fails or hangs is a result and does not stop the
     others. The first interrupt or the time limit ends the measurement with what there is. After
@@ -177,7 +178,10 @@ class _Turns:
                     position += 1
 
     def _order(self, round_: int) -> list[int]:
+        """There and back, then the same from the next one on: nobody is always in the middle."""
         numbers = list(range(len(self.drafts)))
+        first = round_ // 2 % len(numbers)
+        numbers = numbers[first:] + numbers[:first]
         return numbers[::-1] if round_ % 2 else numbers
 
     def _left_s(self) -> float | None:

@@ -24,8 +24,8 @@ def keep(parent: Path, name: str, found: "Verification") -> Path:
     text = json.dumps(found.to_json(), indent=1, allow_nan=False)
     parent.mkdir(parents=True, exist_ok=True)
     waiting = parent / f".{secrets.token_hex(4)}{ENDING}.partial"
-    waiting.write_text(text, encoding="utf-8")
     try:
+        waiting.write_text(text, encoding="utf-8")
         return _placed(waiting, parent, name)
     finally:
         waiting.unlink(missing_ok=True)

@@ -203,7 +203,17 @@ def _broken(a: Numbers, b: Numbers) -> str | None:
             if y is not None and not math.isfinite(y) and (x is None or math.isfinite(x)):
                 what = "loss" if name == "losses" else "gradient norm"
                 return f"the {what} of step {step} is {y}."
-    return None
+    lost = _lost(a.output, b.output)
+    return f"{lost} numbers of the model's output are NaN or infinite." if lost else None
+
+
+def _lost(a: Any, b: Any) -> int:
+    """How many numbers of an output are not finite in b, and are in a."""
+    import numpy as np
+
+    if a is None or b is None or a.shape != b.shape:
+        return 0
+    return int((np.isfinite(a) & ~np.isfinite(b)).sum())
 
 
 def _relative(a: float | None, b: float | None) -> float | None:

@@ -143,9 +143,9 @@ def _flat(output: Any) -> Any:
     from workbench.workload.placement import tensors_of
 
     parts = [
-        tensor.detach().reshape(-1)[:OUTPUT_MOST].to("cpu", torch.float64)
+        _real(tensor.detach()).reshape(-1)[:OUTPUT_MOST].to("cpu", torch.float64)
         for tensor in tensors_of(output)
-        if tensor.is_floating_point() and not tensor.is_sparse
+        if (tensor.is_floating_point() or tensor.is_complex()) and not tensor.is_sparse
     ]
     return torch.cat(parts)[:OUTPUT_MOST].numpy() if parts else None
 
@@ -158,12 +158,19 @@ def _norm(lengths: Sequence[float | None]) -> float | None:
 def _length(grads: Sequence[Any]) -> float | None:
     import torch
 
-    each = [torch.linalg.vector_norm(_dense(grad).float()).double() for grad in grads]
+    each = [torch.linalg.vector_norm(_real(_dense(grad)).float()).double() for grad in grads]
     return float(torch.stack([one.cpu() for one in each]).norm()) if each else None
 
 
 def _dense(grad: Any) -> Any:
     return grad.coalesce().values() if grad.is_sparse else grad.detach()
+
+
+def _real(tensor: Any) -> Any:
+    """Real and imaginary part as two numbers."""
+    import torch
+
+    return torch.view_as_real(tensor.resolve_conj()) if tensor.is_complex() else tensor
 
 
 def _number(loss: Any) -> float | None:
@@ -186,11 +193,11 @@ def _nudge(model: Any, unit: float) -> None:
 
     if not isinstance(model, nn.Module):
         return
-    chance = torch.Generator().manual_seed(0)
+    chance = torch.Generator(device="cpu").manual_seed(0)
     with torch.no_grad():
         for weight in model.parameters():
             if weight.is_floating_point() and weight.device.type != "meta":
-                off = torch.rand(weight.shape, generator=chance) - 0.5
+                off = torch.rand(weight.shape, generator=chance, device="cpu") - 0.5
                 weight.mul_(1 + unit * off.to(weight.device, weight.dtype))
 
 

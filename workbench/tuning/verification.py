@@ -92,6 +92,8 @@ class Verification:
     def sentence(self) -> str:
         """What was found, in one sentence."""
         before, after = self.trials
+        if len(self.in_force_already) == len(self.settings.changes()):
+            return f"≈ {self.settings} is in force without it already: nothing was switched."
         return sentence(
             self.settings,
             after,
@@ -106,6 +108,13 @@ class Verification:
     def differences(self) -> tuple[Difference, ...]:
         """Everything recorded in which the two differ besides their times."""
         return differing(self.fair, BEFORE, AFTER)
+
+    @property
+    def in_force_already(self) -> tuple[str, ...]:
+        """Names of the settings that changed nothing, because the loop has the value by itself."""
+        before, after = (trial.effective for trial in self.trials)
+        same = [n for n in self.settings.changes() if before.get(n) == after.get(n)]
+        return tuple(name for name in same if after.get(name) is not None)
 
     @property
     def break_even_steps(self) -> int | None:
@@ -198,6 +207,8 @@ class Verification:
     def _remarks(self) -> list[str]:
         said = [*self.notes, *self.fair.notes]
         change, steps = self.change, self.break_even_steps
+        for name in self.in_force_already:
+            said.append(f"{name} has this value without the setting already.")
         if self.parity is not None:
             said.append(f"Numbers: {self.parity.reason}")
         if change.noise_floor is not None:

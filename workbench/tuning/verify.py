@@ -177,7 +177,8 @@ class _Order:
         except BaseException as error:
             if self.fair is not None and self.fair.trials[BEFORE].blocks:
                 self._write()
-                error.add_note(f"What was measured until then is kept in {self.place}.")
+                if self.place is not None:
+                    error.add_note(f"What was measured until then is kept in {self.place}.")
             raise
         self._write()
 
@@ -186,7 +187,10 @@ class _Order:
 
         with Deferred(deaths=False):
             name = safe_name(f"{self.work.title}-{self.settings}")
-            self.place = keep(self.parent, name, self.verification())
+            try:
+                self.place = keep(self.parent, name, self.verification())
+            except OSError as error:  # what was measured is worth more than its file
+                self.notes.append(f"it could not be kept in {self.parent}: {error.strerror}")
 
     def _left_s(self, parts: int) -> float | None:
         """An even part of the time that is left."""
