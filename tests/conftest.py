@@ -1,6 +1,7 @@
 """What every test may ask for, and what is left out where real traces or a device are missing."""
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,20 @@ _VARIABLE = "WORKBENCH_TRACES"
 def traces_root() -> Path:
     """The folder of real traces recorded by others; only for tests marked ``traces``."""
     return Path(os.environ[_VARIABLE])
+
+
+@pytest.fixture
+def one_thread() -> Iterator[None]:
+    """One thread for torch, then as many as before: of tiny work a second only waits for the first.
+
+    On a machine that others load, two that wait for each other measure that load.
+    """
+    import torch
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

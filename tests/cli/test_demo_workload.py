@@ -18,14 +18,6 @@ def demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workload:
     return demo_workload(images(count=180, progress=False) / "train")
 
 
-@pytest.fixture
-def one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 def train_step(work: Workload, batch: list[torch.Tensor]) -> None:
     inputs, labels = batch
     loss = work.loss(work.model(inputs), labels)  # type: ignore[misc]

@@ -5,11 +5,9 @@ and parts are compared without it unless it is what was planted.
 """
 
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import torch
 
 import workbench as wb
 from workbench import clinic
@@ -26,13 +24,9 @@ pytestmark = [
 
 
 @pytest.fixture(autouse=True)
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, one_thread: None) -> None:
     """An empty folder for the Run, and one thread, so that loops on the CPU are alike."""
     monkeypatch.chdir(tmp_path)
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 def codes(run: Run) -> list[str]:

@@ -4,14 +4,11 @@ import warnings
 from collections.abc import Iterator
 
 import pytest
-import torch
 
 
 @pytest.fixture
-def one_thread() -> Iterator[None]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
+def one_thread(one_thread: None) -> Iterator[None]:
+    """With more workers than processors, as the scenarios have them."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="This DataLoader will create")
         yield
-    torch.set_num_threads(threads)

@@ -4,8 +4,6 @@ Held to clocks of the data's own that other programs cannot lengthen: CPU time o
 """
 
 import time
-import warnings
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +21,10 @@ BATCH = 16
 TOOK_NS: list[int] = []
 """Beside the data, whose own state a profile puts back."""
 
-pytestmark = pytest.mark.slow
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore:This DataLoader will create"),
+]
 
 
 class Timed(ImageFolder):
@@ -34,16 +35,6 @@ class Timed(ImageFolder):
         item = super().__getitem__(index)
         TOOK_NS.append(time.thread_time_ns() - began)
         return item
-
-
-@pytest.fixture
-def quiet() -> Iterator[None]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="This DataLoader will create")
-        yield
-    torch.set_num_threads(threads)
 
 
 def training(data: ImageFolder) -> wb.Workload:
@@ -65,7 +56,7 @@ def gain(run: Run, code: str) -> float:
 
 
 def test_decoding_in_the_loop_is_found_bounded_cured_and_the_gain_is_within_the_bound(
-    tmp_path: Path, quiet: None
+    tmp_path: Path,
 ) -> None:
     data = Timed(images(600, 256, progress=False) / "train", size=64)
     TOOK_NS.clear()
