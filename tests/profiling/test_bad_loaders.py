@@ -299,11 +299,11 @@ def test_a_death_while_a_run_is_written_does_not_lose_it(
     capture = sys.modules["workbench.profiling.capture"]
     real = capture.write_run
 
-    def write(*arguments: Any) -> Path:
+    def write(*arguments: Any, **named: Any) -> Path:
         for worker in multiprocessing.active_children():
             os.kill(worker.pid or 0, signal.SIGKILL)
         time.sleep(0.2)
-        return real(*arguments)
+        return real(*arguments, **named)
 
     monkeypatch.setattr(capture, "write_run", write)
     iterator = iter(DataLoader(Failing(bool, samples=4000), **WORKER))
