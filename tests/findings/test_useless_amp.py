@@ -230,6 +230,13 @@ def test_types_of_operators_tell_more_than_names(tmp_path: Path) -> None:
     assert "TF32" in fired(run, "WB301").title
 
 
+def test_matrix_cores_of_amd_multiply_fp32_in_full(tmp_path: Path) -> None:
+    """Tensile's MI16x16x1: one fp32 product at a time, and no TF32, which an MI250 lacks."""
+    kernel = "Cijk_Alik_Bljk_SB_Bias_AS_MT64x16x32_MI16x16x1_SN_ISA90a"
+    run = busy(kernel, A100, types=["float", "float"]).run(tmp_path)
+    assert of(run, "WB301") is None
+
+
 @pytest.mark.parametrize(
     ("name", "dtype"),
     [

@@ -193,5 +193,6 @@ def _told(name: str, taken: str | None) -> tuple[str | None, bool | None]:
     if taken in (None, "fp32") and named == "tf32":
         return "tf32", True
     if taken == "fp32" and core and named in (None, "fp32"):
-        return "tf32", True
+        # AMD's matrix cores multiply fp32 in full (Tensile's kernels, by their MI…x…x1 tiles).
+        return "fp32" if name.startswith("Cijk_") else "tf32", True
     return taken or named, core
