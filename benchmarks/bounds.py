@@ -27,6 +27,8 @@ from workbench.workload import Workload
 SCALE = 6
 """Wider models and longer data than in the tests, so that a step takes milliseconds."""
 PROFILED = 40
+TOO_WIDE = 1.0
+"""Own choice: an interval of more than a whole step lets nobody say that a bound holds."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +42,10 @@ class Asked:
 
 def asked(run: Run, work: Workload, *, small: bool) -> Iterator[Asked]:
     """Findings first; what they name is not offered again."""
-    timings, seen = run.record.timings, set[Settings]()
+    record, seen = run.record, set[Settings]()
+    assert record is not None
+    timings = record.timings
+    assert timings is not None
     steady = timings.step_ns[timings.warmup :]
     step, waits = sum(steady) / len(steady), sum(timings.input_ns[timings.warmup :])
     for finding in run.findings:
@@ -51,7 +56,7 @@ def asked(run: Run, work: Workload, *, small: bool) -> Iterator[Asked]:
             bound = None if saving is None else min(1.0, saving / step)
             yield Asked(settings=settings, origin=finding.code, bound=bound)
     shares, fields = Shares(input=waits / sum(steady)), set[tuple[str, ...]]()
-    for offer in from_offers(work, run.record.effective, shares, None):
+    for offer in from_offers(work, record.effective, shares, None):
         names = tuple(offer.change.changes())
         if offer.refused or offer.change in seen or (small and names in fields):
             continue
@@ -74,6 +79,8 @@ def measured(work: Workload, one: Asked, *, small: bool) -> tuple[str, bool]:
     gain, least, most = (f"{100 * (1 - r):+.0f}" for r in (change.ratio, change.high, change.low))
     holds = one.bound is None or 1 - change.high <= one.bound + (change.noise_floor or 0.0)
     said = "—" if one.bound is None else "yes" if holds else "NO"
+    if holds and one.bound is not None and change.high - change.low > TOO_WIDE:
+        said = "too noisy"
     return f"{start} {gain} % ({least} to {most}) | {said} |", holds
 
 

@@ -12,6 +12,7 @@ from tests.kineto import Kineto
 from tests.run.test_compare import measured
 from workbench.run.compare import Comparison
 from workbench.run.compare_view import FIGURES
+from workbench.run.where import _changed
 
 GEMM = "ampere_sgemm_128x64_nn"
 FIVE = [100, 104, 98, 102, 101]
@@ -221,3 +222,18 @@ def test_another_format_is_compared_too(tmp_path: Path) -> None:
     assert found.verdict == "cannot_tell"
     assert found.notes
     assert repr(found)
+
+
+@pytest.mark.parametrize(
+    ("shift", "said"),
+    [
+        (0.08, "8.0 % longer"),
+        (-0.08, "8.0 % shorter"),
+        (1.0, "2.00 times as long"),
+        (999.0, "1\u2009000 times as long"),
+        (-0.75, "0.25 times as long"),
+    ],
+)
+def test_a_large_change_of_every_kernel_reads_as_a_factor(shift: float, said: str) -> None:
+    """A change of 999 more is 1000 times, not 99900 %; three quarters less is a quarter."""
+    assert _changed(shift) == said

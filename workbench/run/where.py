@@ -10,7 +10,7 @@ from workbench.run.differs import device_names, device_types
 from workbench.run.sides import side_of
 from workbench.run.summary import not_idle_because
 from workbench.run.view import doubt
-from workbench.units import count_text, share_text
+from workbench.units import count_text, share_text, significant
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -242,11 +242,17 @@ class _Pair:
         shift = None if kernels is None or made[0] != made[1] else common_shift(kernels)
         if shift is None:
             return []
-        longer = "longer" if shift > 0 else "shorter"
         return [
-            f"Nearly every kernel takes {share_text(abs(shift))} {longer} a call: look at clocks, "
-            "heat and other users of the device before the program."
+            f"Nearly every kernel takes {_changed(shift)} a call: look at clocks, heat and other "
+            "users of the device before the program."
         ]
+
+
+def _changed(shift: float) -> str:
+    """A relative change in words; from double or half on as a factor."""
+    if shift >= 1 or -1 < shift <= -0.5:
+        return f"{significant(1 + shift)} times as long"
+    return f"{share_text(abs(shift))} {'longer' if shift > 0 else 'shorter'}"
 
 
 def _and(names: list[str]) -> str:
