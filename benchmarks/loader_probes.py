@@ -104,10 +104,8 @@ def paired(batch: int, packed: bytes, count: int) -> tuple[float, float]:
     from torch.utils.data import _DatasetKind, default_collate
 
     data = Packed(batch, packed)
-    plain, probed = (
-        _DatasetKind.create_fetcher(_DatasetKind.Map, data, True, default_collate, False)
-        for _ in range(2)
-    )
+    create: Any = _DatasetKind.create_fetcher
+    plain, probed = (create(_DatasetKind.Map, data, True, default_collate, False) for _ in range(2))
     records: list[bytes] = []
     probe = FetchProbe(records.append, call_cost_ns())
     probe.attach(probed)

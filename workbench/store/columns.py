@@ -105,5 +105,6 @@ ITEM = (
     "major_faults",
     "file_system",
     "calls",
+    "read_run_delay_ns",
 )
 """Numbers of one sample that was looked at closely."""

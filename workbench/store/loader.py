@@ -50,6 +50,7 @@ BATCH_COLUMNS = {
     "looked_run_delay_ns": "int64",
     "looked_read_ns": "int64",
     "looked_read_cpu_ns": "int64",
+    "looked_read_run_delay_ns": "int64",
     "looked_read_bytes": "int64",
     "looked_storage_bytes": "int64",
     "collate_start_ns": "int64",

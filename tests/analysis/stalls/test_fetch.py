@@ -43,6 +43,17 @@ def test_a_read_from_memory_is_no_wait_for_storage_when_the_thread_was_pushed_as
     assert shares(row) == [[0, 0.6, 0.4, 0]]
 
 
+def test_a_wait_for_a_processor_is_taken_from_reads_only_where_it_was_in_them() -> None:
+    """A read waits 50 ms for storage, then sleep 30; 20 ms without a processor lie in one of them.
+
+    Off a processor: 100 - 0 ms. Told in the read: 50 - 20 of storage; told behind sleep: 50.
+    """
+    seen = looked(100 * MS, read=50 * MS, cpu=0, run_delay_ns=20 * MS)
+    row = fetched(0, fetch_run_delay_ns=20 * MS, **seen)
+    assert shares(row | {"looked_read_run_delay_ns": 20 * MS}) == [[0.3, 0, 0.2, 0.5]]
+    assert shares(row | {"looked_read_run_delay_ns": 0}) == [[0.5, 0, 0.2, 0.3]]
+
+
 def test_sleep_locks_and_networks_are_neither_storage_nor_decode() -> None:
     row = fetched(10, **looked(100 * MS, read=0, cpu=10 * MS), storage_bytes=0)
     assert shares(row) == [[0, 0.1, 0, 0.9]]

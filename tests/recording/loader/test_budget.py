@@ -23,6 +23,14 @@ def test_no_more_is_spent_than_the_share_of_what_was_measured() -> None:
     assert budget.allows(1, current_ns=1_000_000)
 
 
+def test_the_next_look_is_due_when_its_share_has_been_measured() -> None:
+    """0.4 % of 1 ms is 4 µs: with 2 µs spent, another 2 µs are due at 1 ms; what is free is now."""
+    budget = Budget()
+    budget.spend(2_000, usual_ns=2_000)
+    assert budget.due_ns(2_000) == 1_000_000
+    assert budget.due_ns(0) == 0
+
+
 def test_a_probe_that_was_interrupted_does_not_use_up_the_budget() -> None:
     budget = Budget()
     budget.spend(1_000_000, usual_ns=100)

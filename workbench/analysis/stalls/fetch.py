@@ -100,7 +100,10 @@ def _read(
     delay = np.nan_to_num(_numbers(frame, "looked_run_delay_ns"))
     busy = np.divide(inside_cpu, looked_cpu, out=np.zeros(len(frame)), where=looked_cpu > 0)
     looked_blocked = np.clip(looked - looked_cpu - delay, 0, None)
-    waited = np.clip(inside - inside_cpu - delay * np.minimum(busy, 1), 0, looked_blocked)
+    counted = _numbers(frame, "looked_read_run_delay_ns")
+    guessed = delay * np.minimum(busy, 1)
+    paused = np.where(np.isnan(counted), guessed, np.minimum(counted, delay))
+    waited = np.clip(inside - inside_cpu - paused, 0, looked_blocked)
     share, seen_share = _around(waited, looked_blocked, groups), _around(inside, looked, groups)
     storage = _storage(frame, groups, np.nan_to_num(wall)) / LEAST_RATE
     if share is None or seen_share is None:

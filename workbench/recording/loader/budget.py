@@ -3,14 +3,29 @@
 SHARE = 0.004
 """Share of the time spent fetching that looking closely may add: with the fixed cost of a batch it
 keeps all probes together below 2 % of a step (own choice)."""
+DETAIL_SHARE = 0.006
+"""Share that reading the kernel's counters and the fixed cost of batches may add together, apart
+from looking closely: without counters of its own, a batch's wait for a processor is a guess."""
+DETAIL_LEAST = 0.001
+"""What of it is left for counters where batches are so short that the fixed cost takes it."""
+BATCH_NS = 10_000
+"""Fixed cost of a batch."""
 OUTLIER = 3
 """A probe that took so many times longer than usual was interrupted by something else."""
 
 
 class Budget:
-    """Weighs what looking closely costs against what is measured."""
+    """Weighs what looking closely costs against what is measured.
 
-    def __init__(self) -> None:
+    Args:
+        share: Of the time measured, what may be spent.
+        least: Of it what remains where the fixed cost of batches takes more.
+        each_ns: Fixed cost of a batch, which counts as spent.
+    """
+
+    def __init__(self, share: float = SHARE, least: float = SHARE, each_ns: int = 0) -> None:
+        self.batches = 0
+        self._share, self._least, self._each_ns = share, least, each_ns
         self.measured_ns = 0
         self.spent_ns = 0
 
@@ -20,11 +35,16 @@ class Budget:
 
     def left(self, current_ns: int = 0) -> int:
         """What may still be spent now."""
-        return int(SHARE * (self.measured_ns + current_ns)) - self.spent_ns
+        return int(self._usable() * (self.measured_ns + current_ns)) - self.spent_ns
 
     def due_ns(self, cost_ns: int) -> int:
-        """How much must have been measured before so much more may be spent."""
-        return int((self.spent_ns + cost_ns) / SHARE)
+        """How much must have been measured before so much more may be spent; 0 for nothing."""
+        return 0 if cost_ns <= 0 else int((self.spent_ns + cost_ns) / self._usable())
+
+    def _usable(self) -> float:
+        if not self._each_ns or not self.measured_ns:
+            return self._share
+        return max(self._share - self._each_ns * self.batches / self.measured_ns, self._least)
 
     def spend(self, ns: int, usual_ns: int) -> int:
         """Note what a probe took; returns what it is expected to take the next time."""

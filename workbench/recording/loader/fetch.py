@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from workbench.recording.loader.budget import Budget
+from workbench.recording.loader.budget import BATCH_NS, DETAIL_LEAST, DETAIL_SHARE, Budget
 from workbench.recording.loader.counters import NOTHING, Counters, Detail
 from workbench.recording.loader.layout import MISSING, Kind, pack, packer
 from workbench.recording.loader.samples import CloseLook
@@ -49,6 +49,7 @@ class FetchProbe:
         self._open: Any = None
         """The fetcher that is being changed now."""
         self._budget = Budget()
+        self._details = Budget(DETAIL_SHARE, DETAIL_LEAST, BATCH_NS)
         self._look = CloseLook(self._counters, self._budget, call_ns)
         self._detail_ns, self._batches, self._due_ns = DETAIL_NS, 0, 0
         self._probe_ns = self._told_ns = 0
@@ -136,6 +137,8 @@ class FetchProbe:
             self._put_back()
             counted = _UNCOUNTED if before is None else self._since(*before)
             self._budget.measured_ns += taken
+            self._details.measured_ns += taken
+            self._details.batches += 1
             self._pending = (self._samples, began, taken, cpu, *counted, *self._collated)
             self._probe_ns += _now() - ended + began - entered
 
@@ -145,15 +148,19 @@ class FetchProbe:
         if self._look.fits(samples, left):
             self._look.rows.clear()
             self._look.open(fetcher, samples, entered)
-        self._detailed = left >= self._detail_ns or not self._batches
+        self._detailed = self._details.allows(self._detail_ns) or not self._batches
         self._batches += 1
-        self._due_ns = self._budget.due_ns(min(self._detail_ns, self._look.least_ns))
+        self._due_ns = self._next_due_ns()
         if not self._detailed:
             return None
         self._counted = None
         before = time.process_time_ns(), self._counters.read()
         self._extra_ns = _cpu() - cpu
         return before
+
+    def _next_due_ns(self) -> int:
+        look = self._budget.due_ns(self._look.least_ns)
+        return min(look, self._details.due_ns(self._detail_ns))
 
     def _since(self, process: int, counted: Detail) -> tuple[int, ...]:
         """What the kernel counted for the batch."""
@@ -163,8 +170,8 @@ class FetchProbe:
             *(self._counted or self._counters.read()).since(counted),
         )
         self._extra_ns += _cpu() - cpu
-        self._detail_ns = self._budget.spend(self._extra_ns, self._detail_ns)
-        self._due_ns = self._budget.due_ns(min(self._detail_ns, self._look.least_ns))
+        self._detail_ns = self._details.spend(self._extra_ns, self._detail_ns)
+        self._due_ns = self._next_due_ns()
         return found
 
     def _timed_collate(self, data: Any) -> Any:

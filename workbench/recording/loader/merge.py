@@ -19,6 +19,7 @@ _LOOKED = {
     "looked_run_delay_ns": "run_delay_ns",
     "looked_read_ns": "read_ns",
     "looked_read_cpu_ns": "read_cpu_ns",
+    "looked_read_run_delay_ns": "read_run_delay_ns",
     "looked_read_bytes": "read_bytes",
     "looked_storage_bytes": "storage_bytes",
 }

@@ -12,6 +12,7 @@ import os
 import socket
 import sys
 import time
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
@@ -21,6 +22,9 @@ CALLS_LEAST = 1_500
 """Calls of one sample that are always listened to (decoding an image makes a few hundred)."""
 USUAL_CALL_NS = 200
 """What listening to a call costs, where a profile function of the user's keeps us from trying."""
+
+PAUSE_LEAST_NS = 20_000
+"""Off its processor for less, a thread has not waited long for one, and the kernel is not asked."""
 
 _METHODS = frozenset({"read", "read1", "readinto", "readinto1", "readline", "readlines", "readall"})
 _FUNCTIONS = frozenset(
@@ -33,10 +37,19 @@ _MODULES = frozenset({os.name, "posix", "nt", "_io", "io", "builtins"})
 
 
 class Reads:
-    """Times reads between :meth:`begin` and :meth:`end`; used again and again on one thread."""
+    """Times reads between :meth:`begin` and :meth:`end`; used again and again on one thread.
 
-    def __init__(self) -> None:
+    Args:
+        delay: Tells how long the thread was ready with no processor free, all in all.
+    """
+
+    def __init__(self, delay: Callable[[], int] = lambda: MISSING) -> None:
         self.calls = 0
+        self.delay_ns = MISSING
+        """How long the reads were ready with no processor free; missing where nobody tells."""
+        self._delay = delay
+        self._known = (0, 0, 0)
+        """When the delay was asked for last, on both clocks, and the answer."""
         self.file_system = MISSING
         """Device number of the file system that was last read from."""
         self._calls_most = CALLS_LEAST
@@ -56,6 +69,9 @@ class Reads:
         self.calls = self._ns = self._cpu_ns = 0
         self.file_system = MISSING
         self._within = None
+        delay = self._delay()
+        self._known = time.monotonic_ns(), time.thread_time_ns(), delay
+        self.delay_ns = MISSING if delay == MISSING else 0
         if sys.getprofile() is None:
             sys.setprofile(self._event)
 
@@ -94,6 +110,7 @@ class Reads:
         if name in _NAMES and _reads(function, name):
             self._look(function.__self__)
             self._within = name, function.__self__
+            self._ask(time.monotonic_ns(), time.thread_time_ns())
             self._cpu_began = time.thread_time_ns()
             self._began = time.monotonic_ns()
 
@@ -101,9 +118,23 @@ class Reads:
         # A method is bound anew for its return, so it is known by its name and owner.
         within = self._within
         if within is not None and function.__name__ == within[0] and function.__self__ is within[1]:
-            self._ns += time.monotonic_ns() - self._began
-            self._cpu_ns += time.thread_time_ns() - self._cpu_began
+            now, cpu = time.monotonic_ns(), time.thread_time_ns()
+            self._ns += now - self._began
+            self._cpu_ns += cpu - self._cpu_began
             self._within = None
+            if self.delay_ns != MISSING:
+                self.delay_ns += self._ask(now, cpu)
+
+    def _ask(self, now: int, cpu: int) -> int:
+        """What the delay has grown by, asked only where the thread was off its processor."""
+        if self.delay_ns == MISSING:
+            return 0
+        then, cpu_then, before = self._known
+        if now - then - (cpu - cpu_then) < PAUSE_LEAST_NS:
+            return 0
+        delay = self._delay()
+        self._known = now, cpu, delay
+        return delay - before
 
     def _look(self, owner: Any) -> None:
         """Remember where a file lies, once per sample; files made of other files are not asked."""

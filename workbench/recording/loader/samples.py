@@ -32,7 +32,7 @@ class CloseLook:
         """Time that looking itself took, all in all."""
         self._counters = counters
         self._budget = budget
-        self._reads = Reads()
+        self._reads = Reads(counters.delay)
         self._call_ns = call_ns
         self._cost_ns = FIRST_GUESS_NS
         self._batches = 0
@@ -107,7 +107,7 @@ class CloseLook:
             row = (
                 *(position, samples, began, dur, cpu, counted.run_delay_ns, read_ns, read_cpu_ns),
                 *(counted.read_bytes, counted.storage_bytes, counted.major_faults),
-                *(self._reads.file_system, self._reads.calls),
+                *(self._reads.file_system, self._reads.calls, self._reads.delay_ns),
             )
             self.rows += () if ended else (row,)
             own = time.monotonic_ns() - entered - dur + self._reads.calls * self._call_ns
