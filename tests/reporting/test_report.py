@@ -120,13 +120,14 @@ def test_another_run_is_compared_the_other_way_round(tmp_path: Path):
 
 
 @slow
-def test_a_failing_cell_is_named_and_the_notebook_kept(tmp_path: Path):
+def test_a_failing_cell_is_named_and_the_notebook_kept(tmp_path: Path, written: Path):
+    older = written.read_bytes()
     bad = tmp_path / "bad.json"
     bad.write_text("this is no trace")
-    (tmp_path / "report.html").write_text("an older report")
+    (tmp_path / "report.html").write_bytes(older)
     with pytest.raises(ReportError, match=r"stopped in cell 3 at `.*wb\.open.*` with TraceError"):
         report(bad, tmp_path / "report.html")
-    assert (tmp_path / "report.html").read_text() == "an older report"
+    assert (tmp_path / "report.html").read_bytes() == older
     kept = json.loads((tmp_path / "report.failed.ipynb").read_bytes())
     assert any("TraceError" in str(cell.get("outputs")) for cell in kept["cells"])
     assert len(list(tmp_path.iterdir())) == 3
@@ -148,7 +149,6 @@ def test_interrupt_leaves_no_process_and_no_file(tmp_path: Path):
     source = sample.trace(tmp_path / "t.json")
     script = textwrap.dedent(f"""
         from workbench.reporting import report
-from workbench.reporting.report import is_report
         try:
             report({str(source)!r}, {str(tmp_path / "report.html")!r})
         except KeyboardInterrupt:

@@ -278,7 +278,7 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_the_pasted_code_has_the_gain_outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     (tmp_path / "planted.py").write_text(SLOW)
     (tmp_path / "timed.py").write_text(TIMED)
