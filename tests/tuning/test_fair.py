@@ -14,7 +14,9 @@ from torch.utils.data import DataLoader
 import workbench as wb
 from tests.tuning.loops import Sleepy, Watching, rows, state_bytes, training
 from workbench.errors import SettingError
-from workbench.tuning.fair import FairRuns, fair_blocks
+from workbench.recording.progress import Progress
+from workbench.tuning.block import Measuring
+from workbench.tuning.fair import FairRuns, _Draft, _Turns, fair_blocks
 from workbench.tuning.samples import same_samples
 
 
@@ -184,3 +186,21 @@ def test_it_runs_in_a_thread_beside_a_notebook_and_is_stopped_from_outside():
     assert found[0].ended == "interrupted"
     assert found[0].trials[0].blocks
     assert state_bytes(work) == before
+
+
+def test_a_smaller_batch_is_planned_with_the_steps_that_it_takes():
+    drafts = [_Draft(settings=wb.Settings()), _Draft(settings=wb.Settings(batch_size=1))]
+    for draft, size in zip(drafts, (64, 1), strict=True):
+        draft.warm_step_s, draft.effective = 0.01, {"batch_size": size}
+    turns = _Turns(
+        work=training(),
+        drafts=drafts,
+        steps=20,
+        measuring=Measuring(progress=Progress(shown=False, title="")),
+        until=time.monotonic() + 26.0,
+        warmed={},
+    )
+    turns._shorten(2)
+    # One step of 64 and 64 of one are 65 of 10 ms, twice 1.3 s. 0.8 of not quite 26 s hold 15 of
+    # these, and one is for the lead.
+    assert turns.steps == 14

@@ -214,7 +214,7 @@ class _Turns:
     def _shorten(self, rounds: int) -> None:
         """Fewer steps a block where all of them would not fit into the time limit."""
         left, open_ = self._left_s(), [draft for draft in self.drafts if draft.open]
-        step_s = sum(draft.warm_step_s for draft in open_) * rounds
+        step_s = sum(draft.warm_step_s * self._as_many(draft) for draft in open_) * rounds
         if left is None or step_s * (self.steps + 1) <= USABLE_TIME * left:
             return
         fits = max(LEAST_STEPS, int(USABLE_TIME * left / step_s) - 1)
@@ -222,6 +222,11 @@ class _Turns:
             f"blocks of {fits} steps instead of {self.steps}: more do not fit into time_limit_s"
         )
         self.steps = fits
+
+    def _as_many(self, draft: _Draft) -> float:
+        """Steps of a setting that make as many samples as one step of the first."""
+        own, first = (each.effective.get("batch_size") for each in (draft, self.drafts[0]))
+        return first / own if own and first else 1.0
 
     def _measure(self, draft: _Draft, position: int) -> None:
         left = self._left_s()

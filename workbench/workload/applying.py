@@ -70,6 +70,7 @@ def apply(
     Raises:
         SettingError: When a setting cannot act here.
     """
+    _check_ordinary(work, settings)
     _set_process(settings, undo)
     _place(work, settings, device)
     _set_numbers(work, settings, device)
@@ -94,6 +95,29 @@ def apply(
     )
     notes.extend(_last(settings))
     return plan
+
+
+def _check_ordinary(work: Workload, settings: Settings) -> None:
+    """Refuse to exchange the memory of weights that were made in inference mode.
+
+    Raises:
+        SettingError: When a setting would have to.
+    """
+    asked = {
+        "precision='bf16_pure'": settings.precision == "bf16_pure",
+        f"channels_last={settings.channels_last}": settings.channels_last is not None,
+        f"device={settings.device!r}": settings.device is not None
+        and torch.device(settings.device).type != model_device(work.model).type,
+    }
+    name = next((name for name, wanted in asked.items() if wanted), None)
+    model = work.model
+    if name is None or not isinstance(model, nn.Module):
+        return
+    if any(tensor.is_inference() for tensor in (*model.parameters(), *model.buffers())):
+        raise SettingError(
+            f"{name} cannot act: the model was made inside torch.inference_mode(), and such "
+            "weights cannot be exchanged. Make it outside, or load its state_dict into one that is."
+        )
 
 
 def _set_process(settings: Settings, undo: ExitStack) -> None:
