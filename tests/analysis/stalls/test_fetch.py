@@ -54,6 +54,19 @@ def test_a_wait_for_a_processor_is_taken_from_reads_only_where_it_was_in_them() 
     assert shares(row | {"looked_read_run_delay_ns": 0}) == [[0.5, 0, 0.2, 0.3]]
 
 
+def test_a_pool_gets_processors_at_the_rate_at_which_the_thread_that_waits_for_it_did() -> None:
+    """Its own thread was ready for 40 ms and got a processor for 20: half of the time.
+
+    So 20 ms of computing in the pool kept it waiting for 40, half of that without a processor, and
+    20 of the other 60 ms are left for what nobody knows.
+    """
+    row = fetched(20, fetch_run_delay_ns=20 * MS, worker=0, fetch_cpu_ns=20 * MS)
+    row |= looked(100 * MS, read=0, cpu=20 * MS, run_delay_ns=20 * MS)
+    assert shares(row | {"fetch_process_cpu_ns": 40 * MS}) == [[0, 0.4, 0.4, 0.2]]
+    # 4 ms beside 60 of waiting are the thread that hands batches over: no sample waits for it.
+    assert shares(row | {"fetch_process_cpu_ns": 24 * MS}) == [[0, 0.2, 0.2, 0.6]]
+
+
 def test_sleep_locks_and_networks_are_neither_storage_nor_decode() -> None:
     row = fetched(10, **looked(100 * MS, read=0, cpu=10 * MS), storage_bytes=0)
     assert shares(row) == [[0, 0.1, 0, 0.9]]

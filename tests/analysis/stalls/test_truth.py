@@ -18,7 +18,7 @@ from workbench.analysis.stalls.parts import Stalls
 from workbench.analysis.stalls.split import split_stalls
 
 BATCH, COUNT, MS = 4, 40, 1_000_000
-STAGES = {"sleep": 0.006, "burn": 0.005, "collate": 0.016}
+STAGES = {"sleep": 0.012, "burn": 0.005, "collate": 0.016}
 SLOW = pytest.mark.slow
 SUBSETS = [chosen for size in (1, 2, 3) for chosen in itertools.combinations(STAGES, size)]
 
@@ -87,8 +87,6 @@ def agrees(workers: int, *parts: str, **stages: Any) -> None:
         held["oversubscription"] = max(
             held.get("oversubscription", 0.0), found.exposed_ns - sum(true.values())
         )
-        # Of a sample's delay nobody knows whether it came in its read or behind its sleep.
-        room["storage"] = room.get("storage", 0.0) + 0.15 * true["oversubscription"]
         if all(
             -(0.1 * true[part] + room[part])
             <= told[part] - true[part]
@@ -121,7 +119,7 @@ def test_waiting_for_the_lock_that_decoding_holds_is_decoding(workers: int) -> N
         parts = found.by_part
         shares.append((parts["transfer"] or 0) / found.exposed_ns)
         computing = sum(parts[part] or 0 for part in ("decode", "oversubscription", "startup"))
-        if shares[-1] < 0.1 and computing > 0.8 * found.exposed_ns:
+        if shares[-1] < 0.12 and computing > 0.8 * found.exposed_ns:
             return
     raise AssertionError(shares)
 

@@ -17,20 +17,19 @@ from torch.utils.data import Dataset
 from tests.analysis.stalls.loader import table
 from workbench.store.loader import BATCH_COLUMNS, EPOCH_COLUMNS, WORKER_COLUMNS, LoaderRecords
 
-STAGES = ("read", "sleep", "burn", "collate")
+STAGES = ("forget", "read", "sleep", "burn", "collate")
 FIELDS = ("start", "end", "cpu", "delay")
 """Of each stage: instants on CLOCK_MONOTONIC, CPU time of the thread, time ready without one."""
 
 
-def _delay() -> int:
-    """How long this thread was ready with no processor free, by the kernel."""
-    return int(Path("/proc/thread-self/schedstat").read_bytes().split()[1])
-
-
 class Clocked:
-    """Notes one stage after the other."""
+    """Notes one stage after the other, for the thread that made it.
+
+    The file stays open: to find it for every stage would be most of what this thread computes.
+    """
 
     def __init__(self) -> None:
+        self._file = os.open("/proc/thread-self/schedstat", os.O_RDONLY)
         self.rows: list[list[int]] = []
         self._before = self._now()
 
@@ -41,8 +40,11 @@ class Clocked:
         self.rows.append([before[0], now[0], now[1] - before[1], now[2] - before[2]])
 
     def _now(self) -> tuple[int, int, int]:
-        delay = _delay()
+        delay = int(os.pread(self._file, 128, 0).split()[1])
         return time.monotonic_ns(), time.thread_time_ns(), delay
+
+    def __del__(self) -> None:
+        os.close(self._file)
 
 
 def burn(seconds: float) -> None:
@@ -52,10 +54,15 @@ def burn(seconds: float) -> None:
         sum(range(20_000))
 
 
-def read_afresh(file: Path) -> None:
-    """Read a file that has left the page cache, where its file system heeds the advice."""
+def forget(file: Path) -> None:
+    """Let a file leave the page cache, where its file system heeds the advice: that may block."""
     with file.open("rb", buffering=0) as opened:
         os.posix_fadvise(opened.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+
+def read(file: Path) -> None:
+    """Read all of a file."""
+    with file.open("rb", buffering=0) as opened:
         opened.read()
 
 
@@ -71,7 +78,10 @@ class Known(Dataset[Tensor]):
     def __getitem__(self, index: int) -> Tensor:
         clock = Clocked()
         if self.file is not None:
-            read_afresh(self.file)
+            forget(self.file)
+        clock.stage()
+        if self.file is not None:
+            read(self.file)
         clock.stage()
         if self.sleep:
             time.sleep(self.sleep)
@@ -91,7 +101,8 @@ class Collate:
     def __call__(self, samples: list[Tensor]) -> Tensor:
         clock = Clocked()
         if self.file is not None:
-            read_afresh(self.file)
+            forget(self.file)
+            read(self.file)
         if self.sleep:
             time.sleep(self.sleep)
         if self.burn:

@@ -25,6 +25,9 @@ LEAST_RATE = 1e-3
 """Bytes a nanosecond, 1 MB/s: slower storage is not believed, and what is left was blocked by
 something else."""
 
+HELPED_LEAST = 0.1
+"""Own choice: a wait beside which other threads computed for less of it was no wait for them."""
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FetchShares:
@@ -63,8 +66,9 @@ def fetch_shares(frame: pd.DataFrame, crowded: Values | None = None) -> FetchSha
     delayed = np.where(np.isnan(counted), delayed, np.clip(delay - joined_delayed, 0, off))
     blocked = off - delayed
     read, reads_seen = _read(frame, blocked, groups)
-    helped = np.minimum(blocked - read, _helped(frame, wall, joined))
-    samples = np.stack([read, cpu + helped, delayed, blocked - read - helped], axis=1)
+    helped, kept = _shared(_helped(frame, wall, joined), blocked - read, cpu, delayed)
+    rest = blocked - read - helped - kept
+    samples = np.stack([read, cpu + helped, delayed + kept, rest], axis=1)
     collate = np.stack([joined - joined_delayed, joined_delayed], axis=1)
     return FetchShares(
         samples=_shares(samples, fallback=3),
@@ -134,6 +138,20 @@ def _helped(frame: pd.DataFrame, wall: Values, joined: Values) -> Values:
     others[frame["worker"].isna().to_numpy()] = np.nan  # the loop's threads have other work
     share = np.divide(wall, whole, out=np.zeros(len(frame)), where=whole > 0)
     return np.clip(np.nan_to_num(others), 0, None) * share
+
+
+def _shared(helpers: Values, waited: Values, cpu: Values, delayed: Values) -> tuple[Values, Values]:
+    """Of the wait for a worker's other threads: how long they worked, and had no processor.
+
+    They share the machine with the worker's own thread, and so get processors at the rate at which
+    that got them when it was ready: threads of a pool are gone when their delays could be read.
+    A little CPU time is the queue's thread, for which no sample waits.
+    """
+    helpers = np.where(helpers >= HELPED_LEAST * waited, helpers, 0.0)
+    ready = cpu + delayed
+    rate = np.divide(cpu, ready, out=np.ones(len(cpu)), where=(ready > 0) & (cpu > 0))
+    taken = np.minimum(waited, helpers / rate)
+    return taken * rate, taken * (1 - rate)
 
 
 def _filled(

@@ -52,7 +52,7 @@ def _held(
     """How long the next fetch held the lock, and by which of ``_HELD``."""
     key = worker_key(got)[pieces.batch]
     beside = inside_of(pieces.start, pieces.end, key, busy_spans(batches))
-    holding = _holding(batches, shares)[_fetched_at(key, pieces.end, batches)]
+    holding = _holding(pieces, _fetched_at(key, pieces.end, batches), batches, shares)
     whole = holding.sum(axis=1)
     own = _own(pieces, got) * (pieces.end - pieces.start)
     held = np.clip(np.minimum(beside * whole, most - own), 0, None).astype(np.int64)
@@ -88,14 +88,23 @@ def _fetched_at(key: Times, end: Times, batches: Batches) -> NDArray[np.int64]:
     return found
 
 
-def _holding(batches: Batches, shares: FetchShares) -> NDArray[np.float64]:
-    """Of every fetch the shares of ``_HELD``."""
-    seen = batches.fetch_end != MISSING
-    samples = np.where(seen, batches.collate_start - batches.fetch_start, 0).astype(np.float64)
-    collate = np.where(seen, batches.fetch_end - batches.collate_start, 0).astype(np.float64)
+def _holding(
+    pieces: Chain, at: NDArray[np.int64], batches: Batches, shares: FetchShares
+) -> NDArray[np.float64]:
+    """Of the fetch beside each piece the shares of ``_HELD``, by the stage it was in meanwhile."""
+    start, middle, end = batches.fetch_start[at], batches.collate_start[at], batches.fetch_end[at]
+    seen = end != MISSING
+    start, middle, end = (np.where(seen, each, 0) for each in (start, middle, end))
+    samples = np.minimum(pieces.end, middle) - np.maximum(pieces.start, start)
+    collate = np.minimum(pieces.end, end) - np.maximum(pieces.start, middle)
+    samples, collate = (np.where(seen, np.maximum(each, 0), 0) for each in (samples, collate))
+    beside = samples + collate > 0
+    # Of a fetch that had ended, all of it: another one may have been beside the piece before it.
+    samples = np.where(beside, samples, middle - start).astype(np.float64)
+    collate = np.where(beside, collate, end - middle).astype(np.float64)
     whole = np.maximum(samples + collate, 1.0)
-    delayed = shares.samples[:, 2] * samples + shares.collate[:, 1] * collate
-    decode, put = shares.samples[:, 1] * samples, shares.collate[:, 0] * collate
+    delayed = shares.samples[at, 2] * samples + shares.collate[at, 1] * collate
+    decode, put = shares.samples[at, 1] * samples, shares.collate[at, 0] * collate
     return np.stack([decode, delayed, put], axis=1) / whole[:, None]
 
 
