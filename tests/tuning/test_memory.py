@@ -1,5 +1,7 @@
 """How much memory does a block hold, and when is it ended?"""
 
+import subprocess
+
 import pytest
 
 from workbench.recording.peak_memory import MemoryProbe, larger
@@ -23,8 +25,10 @@ def test_the_peak_of_a_block_is_its_own_and_not_that_of_the_process():
     assert probe.read()["peak_rss_bytes"] < peak - size / 2
 
 
-def test_without_children_their_memory_is_nothing_and_without_a_device_its_is_not_measured():
-    found = MemoryProbe(None).read()
+def test_without_workers_their_memory_is_nothing_and_without_a_device_its_is_not_measured():
+    with subprocess.Popen(["sleep", "60"]) as other:  # no worker of a loader
+        found = MemoryProbe(None).read()
+        other.kill()
     assert found["workers_bytes"] == 0
     assert found["device_peak_bytes"] is None
     assert found["peak_rss_bytes"] is None  # nobody has begun

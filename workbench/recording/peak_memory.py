@@ -1,5 +1,6 @@
 """The most memory that a stretch of steps held: the process, its loader's workers, the device."""
 
+import multiprocessing
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -42,15 +43,20 @@ class MemoryProbe:
 
 
 def children_bytes() -> int | None:
-    """Memory of this process's children, what they share counted in parts; 0 without any."""
+    """Memory of the workers that Python started here, shared parts counted in parts; 0 without any.
+
+    Other children, such as a server that a notebook started, are not the loader's.
+    """
     import psutil
 
     total = 0
     try:
-        for child in psutil.Process().children(recursive=True):
+        for worker in multiprocessing.active_children():
             with suppress(psutil.NoSuchProcess, psutil.ZombieProcess):
-                full = child.memory_full_info()
-                total += int(getattr(full, "pss", full.uss))
+                first = psutil.Process(worker.pid)
+                for child in (first, *first.children(recursive=True)):
+                    full = child.memory_full_info()
+                    total += int(getattr(full, "pss", full.uss))
     except (psutil.Error, OSError):
         return None
     return total
