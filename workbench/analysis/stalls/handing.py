@@ -105,7 +105,8 @@ def _holding(
     whole = np.maximum(samples + collate, 1.0)
     delayed = shares.samples[at, 2] * samples + shares.collate[at, 1] * collate
     decode, put = shares.samples[at, 1] * samples, shares.collate[at, 0] * collate
-    return np.stack([decode, delayed, put], axis=1) / whole[:, None]
+    held = np.stack([decode, delayed, put], axis=1)
+    return np.asarray(held / whole[:, None], np.float64)
 
 
 def _own(pieces: Chain, got: Batches) -> NDArray[np.float64]:
