@@ -70,7 +70,7 @@ def _finding(facts: Facts, found: Stalled, names: tuple[str, ...], *, rows: bool
     what = "collating batches" if collating else "Python for every single sample"
     if not rows and not collating:
         what = "decoding and transforming samples"
-    share = found.wait.share * found.share(*names)
+    share = found.share_of_step(*names)
     return Finding(
         code=CODE,
         title=f"Loading is {what}, not storage: {each}{time_text(per_batch)} a batch; it takes "

@@ -115,7 +115,7 @@ def _handed_over(facts: Facts) -> Finding | None:
     if found is None or row_by_row(facts):
         return None
     part = max(("pin", "transfer"), key=found.share)
-    share, saving = found.wait.share * found.share(part), found.saving_ns(part)
+    share, saving = found.share_of_step(part), found.saving_ns(part)
     stages = facts.loader_stages
     own = None if stages is None or part != "transfer" else handing_over_ns(stages)
     if own is not None:
@@ -145,9 +145,7 @@ def _handed_over(facts: Facts) -> Finding | None:
         advice=_UNPIN if pinning else _FEWER,
         share_of_window=share,
         saving_ns_per_step_at_most=saving,
-        speedup_at_most=found.wait.step_ns / (found.wait.step_ns - saving)
-        if saving < found.wait.step_ns
-        else None,
+        speedup_at_most=found.speedup_of(saving),
         setting=setting,
         rank=facts.rank,
         device=found.wait.device,

@@ -79,7 +79,7 @@ def _cold_finding(facts: Facts, first: float, warm: float, taken: float) -> Find
 def _finding(facts: Facts, found: Stalled, cold: tuple[float, float, float] | None) -> Finding:
     stages = facts.loader_stages
     assert stages is not None
-    share, saving = found.wait.share * found.share("storage"), found.saving_ns("storage")
+    share, saving = found.share_of_step("storage"), found.saving_ns("storage")
     kinds = _kinds(facts, stages)
     rate = stages.read_bytes / stages.fetch_ns * 1e9 if stages.read_bytes else None
     at = "" if rate is None else f" at {bytes_text(rate)}/s a worker"
@@ -111,7 +111,7 @@ def _blocked(facts: Facts, found: Stalled) -> Finding:
     """Samples wait, and for no file."""
     stages = facts.loader_stages
     assert stages is not None
-    share, saving = found.wait.share * found.share("blocked"), found.saving_ns("blocked")
+    share, saving = found.share_of_step("blocked"), found.saving_ns("blocked")
     each = found.made.get("blocked", 0.0)
     wanted = wanted_workers(facts, found.wait)
     more = "" if wanted is None else _side_by_side(facts, wanted)

@@ -46,6 +46,8 @@ class Stalled:
     wait: Wait
     bound_ns: float
     """What a step saves at most without any of it."""
+    step_ns: float
+    """The step that saves it: the mean of all, or of the usual ones where those save less."""
     parts: Mapping[str, float]
     """Causes that could be told, by share; what is missing was not measured."""
     split: bool
@@ -60,6 +62,10 @@ class Stalled:
         """By the share, and no higher than what ending it saves or what the usual step waits."""
         saved = saving_ns / self.wait.step_ns if self.wait.step_ns > 0 else 0.0
         return severity(min(self.wait.share, saved, self.usual_share), self.wait.steps)
+
+    def share_of_step(self, *names: str) -> float:
+        """Of a step so much is due to these, without what few steps wait far longer for."""
+        return min(self.wait.share, self.usual_share) * self.share(*names)
 
     def share(self, *names: str) -> float:
         """Of the wait, so much is due to these."""
@@ -96,14 +102,18 @@ class Stalled:
             less += delay if less and set(names) & {"decode", "collate"} else 0.0
             return max(share, min(self.bound_ns, less)) if less else share
         kept = max(0.0, sum(self.made.values()) - less - delay)
-        shortest = max(self.wait.step_ns - self.bound_ns, kept / self.workers)
-        most = max(0.0, self.wait.step_ns - shortest)
+        shortest = max(self.step_ns - self.bound_ns, kept / self.workers)
+        most = max(0.0, self.step_ns - shortest)
         return min(self.bound_ns, most) if less else min(share, most)
 
     def speedup(self, *names: str) -> float | None:
         """How many times as fast a step is at most without these."""
-        rest = self.wait.step_ns - self.saving_ns(*names)
-        return self.wait.step_ns / rest if rest > 0 else None
+        return self.speedup_of(self.saving_ns(*names))
+
+    def speedup_of(self, saving_ns: float) -> float | None:
+        """How many times as fast a step is that saves so much."""
+        rest = self.step_ns - saving_ns
+        return self.step_ns / rest if rest > 0 else None
 
 
 def stalled(facts: Facts) -> Stalled | None:
@@ -115,13 +125,14 @@ def stalled(facts: Facts) -> Stalled | None:
         return None
     parts = _split(facts.stalls_ns, facts.stalls_other_ns)
     steady = usual(facts)[0]
-    usually, most = measured_wait(steady), bound(facts, wait)
-    if usually is not None:
-        most = min(most, bound(steady, usually))
+    usually, most, step = measured_wait(steady), bound(facts, wait), wait.step_ns
+    if usually is not None and bound(steady, usually) < most:
+        most, step = bound(steady, usually), usually.step_ns
     stages = facts.loader_stages
     return Stalled(
         wait=wait,
         bound_ns=most,
+        step_ns=step,
         parts=_fetched(facts, wait) if parts is None else parts,
         split=parts is not None,
         usual_share=wait.share if usually is None else usually.share,

@@ -86,8 +86,7 @@ def _too_few(facts: Facts, workers: int, usable: int) -> Finding | None:
     most = max(most_workers(facts) or usable, usable)
     lacking = "" if needed <= most else f", and there are processors for {most}"
     # Of k workers' rate, more workers can give at most wanted/k times as much.
-    saving = min(found.bound_ns, found.wait.step_ns * (1 - workers / wanted))
-    rest = found.wait.step_ns - saving
+    saving = min(found.bound_ns, found.step_ns * (1 - workers / wanted))
     return Finding(
         code=CODE,
         title=f"Too few workers: a step needs {needed} to make its batch in time and has {workers}"
@@ -107,7 +106,7 @@ def _too_few(facts: Facts, workers: int, usable: int) -> Finding | None:
         else f"Try workers={wanted}, and make samples cheaper: processors are not enough.",
         share_of_window=found.wait.share,
         saving_ns_per_step_at_most=saving,
-        speedup_at_most=found.wait.step_ns / rest if rest > 0 else None,
+        speedup_at_most=found.speedup_of(saving),
         setting={"workers": wanted},
         rank=facts.rank,
         device=found.wait.device,
