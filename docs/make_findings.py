@@ -35,10 +35,16 @@ def _sections(body: str) -> str:
     for line in body.splitlines():
         head, colon, rest = line.partition(": ")
         if colon and head in {"What", "Why", "What to do", "When it is wrong"}:
-            paragraphs.append(f"**{head}.** {rest[:1].upper()}{rest[1:]}")
+            paragraphs.append(f"**{head}.** {_sentence(rest)}")
         elif paragraphs:
             paragraphs[-1] += f" {line.strip()}"
     return "\n\n".join(paragraphs)
+
+
+def _sentence(text: str) -> str:
+    """The text with a capital, unless it begins with a name of a program."""
+    first = text.partition(" ")[0]
+    return text if set(first) & set("._(`") else text[:1].upper() + text[1:]
 
 
 if __name__ == "__main__":

@@ -98,6 +98,26 @@ def test_what_fires_on_a_real_trace(traces_root: Path, name: str) -> None:
 
 
 @pytest.mark.traces
+@pytest.mark.parametrize(
+    ("name", "target"),
+    [
+        # Their headers say 9.0, 9.0 and 9.4; hipDeviceProp of an MI250 may give no product's name.
+        (TRACELENS + "mi210__gpu_only_trace__gpu_only_trace.json.gz", "gfx90a"),
+        (HTA + "amd_trace__mi250_minitoy_train_ROCm6_2_kineto.json.gz", "gfx90X"),
+        (TRACELENS + "torch_compile_triton__trace.json.gz", "gfx94X"),
+    ],
+)
+def test_an_amd_device_is_never_told_by_a_compute_capability(
+    traces_root: Path, name: str, target: str
+) -> None:
+    run = wb.open(traces_root / name)
+    device = next(each for each in run.trace.devices if each.arch)
+    assert (device.type, device.arch) == ("hip", target)
+    assert "capability" not in repr(run.findings)
+    assert not any("TF32" in finding.title for finding in run.findings)
+
+
+@pytest.mark.traces
 def test_a_job_is_one_list_and_its_headline_the_straggler(
     traces_root: Path, tmp_path: Path
 ) -> None:

@@ -23,6 +23,7 @@ A100 = ("NVIDIA A100-SXM4-40GB", 8, 0)
 V100 = ("Tesla V100-SXM2-16GB", 7, 0)
 GTX = ("NVIDIA GeForce GTX 1650", 7, 5)
 H100 = ("NVIDIA H100 80GB HBM3", 9, 0)
+MI210 = ("AMD Instinct MI210", 9, 0)
 
 
 def on(loop: Loop, device: tuple[str, int, int]) -> Loop:
@@ -233,8 +234,30 @@ def test_types_of_operators_tell_more_than_names(tmp_path: Path) -> None:
 def test_matrix_cores_of_amd_multiply_fp32_in_full(tmp_path: Path) -> None:
     """Tensile's MI16x16x1: one fp32 product at a time, and no TF32, which an MI250 lacks."""
     kernel = "Cijk_Alik_Bljk_SB_Bias_AS_MT64x16x32_MI16x16x1_SN_ISA90a"
-    run = busy(kernel, A100, types=["float", "float"]).run(tmp_path)
+    run = busy(kernel, MI210, types=["float", "float"]).run(tmp_path)
     assert of(run, "WB301") is None
+
+
+def test_amds_version_numbers_are_no_compute_capability(tmp_path: Path) -> None:
+    """9.0 is gfx90a on an MI210 and gfx906 on an MI60; of a nameless device nobody can tell.
+
+    With NVIDIA's table all three would have tensor cores, and TF32 to switch on.
+    """
+    kernel = "Cijk_Ailk_Bljk_SB_MT64x64x16_SE_K1_TT8_8"
+    runs = {}
+    for name in (MI210[0], "AMD Instinct MI60", "AMD Radeon Graphics"):
+        (folder := tmp_path / name).mkdir()
+        runs[name] = busy(kernel, (name, 9, 0), types=["float", "float"]).run(folder)
+    unused = fired(runs[MI210[0]], "WB301")
+    assert (unused.setting, unused.evidence["generation"]) == ({"precision": "bf16"}, "gfx90a")
+    assert "tf32" not in unused.advice.lower()
+    without = of(runs["AMD Instinct MI60"], "WB301")
+    assert without is not None
+    assert "AMD Instinct MI60 has no tensor cores (gfx906)" in without.title
+    assert of(runs["AMD Radeon Graphics"], "WB301") is None
+    for run in runs.values():
+        assert of(run, "WB306") is None, "TF32 is a mode of NVIDIA devices"
+        assert "9.0" not in repr(run.findings)
 
 
 @pytest.mark.parametrize(

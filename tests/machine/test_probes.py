@@ -394,6 +394,7 @@ class FakeCuda:
     [
         ({"name": "NVIDIA H100", "major": 9, "minor": 0}, "sm_90"),
         ({"name": "MI300X", "major": 9, "minor": 4, "gcnArchName": "gfx942"}, "gfx942"),
+        ({"name": "AMD Instinct MI210", "major": 9, "gcnArchName": "gfx90a"}, "gfx90a"),
     ],
 )
 def test_the_child_describes_its_device(properties: dict[str, Any], arch: str):

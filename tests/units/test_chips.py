@@ -2,7 +2,7 @@
 
 import pytest
 
-from workbench.chips import capability, native, tensor_cores
+from workbench.chips import capability, generation, generation_text, native, tensor_cores
 
 
 @pytest.mark.parametrize(
@@ -11,7 +11,50 @@ from workbench.chips import capability, native, tensor_cores
      ("gfx942", None), ("", None), (None, None)],
 )  # fmt: skip
 def test_capability_is_read_from_both_spellings(arch: str | None, known: tuple[int, int] | None):
-    assert capability(arch) == known
+    assert capability("cuda", arch) == known
+
+
+@pytest.mark.parametrize("kind", ["hip", "mlu", "npu", "xpu", "other", None])
+def test_numbers_of_other_vendors_are_no_compute_capability(kind: str | None):
+    """9.0 is Hopper with NVIDIA, and anything from Vega to CDNA 2 with AMD; an MLU370 says 3.0."""
+    assert capability(kind, "9.0") is None
+    for dtype in ("fp16", "bf16", "tf32", "fp8"):
+        assert native(dtype, kind, None, "9.0") is None, "with NVIDIA's table: all of them"
+    assert tensor_cores(kind, None, "9.0") is None
+    assert tensor_cores(kind, None, "3.0") is None, "with NVIDIA's table: no"
+
+
+@pytest.mark.parametrize(
+    ("name", "major", "minor", "target", "matrix_cores"),
+    [
+        # LLVM's list of AMDGPU processors; hipDeviceProp tells major and minor only.
+        ("AMD Instinct MI210", 9, 0, "gfx90a", True),
+        ("AMD Instinct MI250X", 9, 0, "gfx90a", True),
+        ("AMD Instinct MI100", 9, 0, "gfx908", True),
+        ("AMD Instinct MI60", 9, 0, "gfx906", False),
+        ("Radeon Instinct MI25", 9, 0, "gfx900", False),
+        # An MI250 under ROCm 6.2 says no more than that, and so does a Radeon VII.
+        ("AMD Radeon Graphics", 9, 0, "gfx90X", None),
+        ("AMD Instinct MI300X", 9, 4, "gfx94X", True),
+        ("", 9, 5, "gfx95X", True),
+        ("AMD Radeon RX 6900 XT", 10, 3, "gfx103X", False),
+        ("AMD Radeon RX 7900 XTX", 11, 0, "gfx110X", True),
+    ],
+)
+def test_amds_numbers_become_the_target_that_they_stand_for(
+    name: str, major: int, minor: int, target: str, matrix_cores: bool | None
+):
+    assert generation("hip", name, major, minor) == target
+    assert tensor_cores("hip", name, target) is matrix_cores
+    assert native("bf16", "hip", name, target) is matrix_cores
+
+
+def test_a_generation_is_said_in_its_vendors_words():
+    assert generation("cuda", "NVIDIA H100", 9, 0) == "9.0"
+    assert generation_text("cuda", "sm_80") == "compute capability 8.0"
+    assert generation_text("hip", "gfx90a:sramecc+:xnack-") == "gfx90a"
+    assert generation_text("mlu", "3.0") == "3.0"
+    assert generation_text("cuda", "") == "generation not recorded"
 
 
 @pytest.mark.parametrize(
@@ -32,7 +75,7 @@ def test_capability_is_read_from_both_spellings(arch: str | None, known: tuple[i
     ],
 )
 def test_tensor_cores(name: str | None, arch: str | None, has: bool | None):
-    assert tensor_cores(name, arch) is has
+    assert tensor_cores("cuda", name, arch) is has
 
 
 @pytest.mark.parametrize(
@@ -48,7 +91,9 @@ def test_tensor_cores(name: str | None, arch: str | None, has: bool | None):
     ],
 )
 def test_types_of_each_generation(arch: str, types: set[str]):
-    found = {dtype for dtype in ("tf32", "bf16", "fp16", "fp8") if native(dtype, "RTX", arch)}
+    found = {
+        dtype for dtype in ("tf32", "bf16", "fp16", "fp8") if native(dtype, "cuda", "RTX", arch)
+    }
     assert found == types
-    assert native("fp32", None, None)
-    assert native("bf16", None, None) is None
+    assert native("fp32", None, None, None)
+    assert native("bf16", "cuda", None, None) is None

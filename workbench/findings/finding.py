@@ -110,6 +110,7 @@ class DeviceFacts:
     """Share of launches at whose end nothing earlier was unfinished."""
     short_kernel_share: float | None = None
     """Share of launches whose call lasts longer than the work that it launched."""
+    type: str = "cuda"
     name: str = ""
     arch: str = ""
     """Compute capability such as 8.0, or the gfx target."""

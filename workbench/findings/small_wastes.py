@@ -75,7 +75,9 @@ def _tf32(facts: Facts) -> _Waste | None:
     """fp32 products and convolutions without tensor cores, on a busy device that has the mode."""
     for work in facts.matrix_work:
         device = next((each for each in facts.devices if each.index == work.device), None)
-        if device is None or not chips.native("tf32", device.name, device.arch):
+        if device is None or device.type != "cuda":
+            continue  # the mode of torch is one of NVIDIA's tensor cores
+        if not chips.native("tf32", device.type, device.name, device.arch):
             continue
         plain = work.total(
             families=("gemm", "convolution"),

@@ -6,7 +6,8 @@ Why: half precision is faster through tensor cores, and only where the device's 
 step. A device that mostly waits for the host, that has no tensor cores, or that multiplies in TF32
 already, gains memory and little or no time.
 What to do: where the host decides, launch less (WB201); where a library has no fast kernel, compare
-its versions; where tensor cores stand unused, try bf16 (fp16 before compute capability 8.0).
+its versions; where tensor cores stand unused, try bf16 (fp16 on NVIDIA devices before compute
+capability 8.0), and compare time and losses.
 When it is wrong: kernels of a library that the names do not tell are left out; a model whose
 weights decide the time (small batches) gains by half precision through less memory traffic, without
 any tensor core.
@@ -62,7 +63,7 @@ def useless_amp(facts: Facts) -> Finding | None:
 
 
 def _on_device(facts: Facts, device: DeviceFacts, work: MatrixWork) -> Finding | None:
-    cores = chips.tensor_cores(device.name, device.arch)
+    cores = chips.tensor_cores(device.type, device.name, device.arch)
     busy = busy_share(device)
     active = work.low_ns / work.total() >= MOSTLY
     if not active and busy < BUSY_SHARE:
@@ -107,9 +108,10 @@ def _without_cores(facts: Facts, device: DeviceFacts, work: MatrixWork, *, activ
         facts,
         device,
         work,
-        title=f"Half precision {would}, but {name} has no tensor cores (compute capability "
-        f"{device.arch}): products and convolutions, {share_text(work.share)} of the device's "
-        f"time, hardly get faster by it. What it saves is memory{_memory(facts)}.",
+        title=f"Half precision {would}, but {name} has no tensor cores "
+        f"({chips.generation_text(device.type, device.arch)}): products and convolutions, "
+        f"{share_text(work.share)} of the device's time, hardly get faster by it. What it saves is "
+        f"memory{_memory(facts)}.",
         advice="Keep it for the memory that it saves (a larger batch), not for time; compare both.",
         verdict="yes" if active else "no",
     )
@@ -165,9 +167,9 @@ def _unused(facts: Facts, device: DeviceFacts, work: MatrixWork) -> Finding | No
         title=f"Tensor cores stand unused: fp32 products and convolutions take {share_text(share)} "
         f"of the device's time, and {device.name or 'the device'} could compute them in a lower "
         "precision.",
-        advice="Try precision bf16 (fp16 before compute capability 8.0), or TF32, and compare time "
-        "and losses. At most all of their time is saved, and half of all other work's (half the "
-        "bytes), as far as the step waits for it.",
+        advice=f"Try precision {_lower(device)}, and compare time and losses. At most all of their "
+        "time is saved, and half of all other work's (half the bytes), as far as the step waits "
+        "for it.",
         saving=_most(work, ns),
         share=of_the_step(device, ns),
         setting=_half(device),
@@ -239,8 +241,15 @@ def _own_loading(facts: Facts, work: MatrixWork) -> float:
 
 
 def _half(device: DeviceFacts) -> dict[str, Any] | None:
-    known = chips.native("bf16", device.name, device.arch)
+    known = chips.native("bf16", device.type, device.name, device.arch)
     return None if known is None else {"precision": "bf16" if known else "fp16"}
+
+
+def _lower(device: DeviceFacts) -> str:
+    """The precisions to try on this device: TF32 is a mode of NVIDIA's alone in torch."""
+    half = (_half(device) or {}).get("precision", "bf16")
+    tf32 = chips.native("tf32", device.type, device.name, device.arch)
+    return f"{half}, or tf32" if device.type == "cuda" and tf32 else half
 
 
 def _memory(facts: Facts) -> str:
@@ -279,7 +288,7 @@ def _finding(
         severity=severity,
         evidence={
             "device": None if device is None else device.name or None,
-            "capability": None if device is None else device.arch or None,
+            "generation": None if device is None else device.arch or None,
             "busy_share": busy,
             "matrix_share": work.share,
             "tensor_core_share": None if device is None else cores / work.total(),

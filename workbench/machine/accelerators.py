@@ -80,7 +80,7 @@ def _initialised(room: Any, kind: str, count: int) -> tuple[DeviceInfo, ...]:
 
 def _properties(found: Any, kind: str, index: int) -> DeviceInfo:
     arch = getattr(found, "gcnArchName", None)
-    if arch is None and hasattr(found, "major"):
+    if arch is None and kind == "cuda" and hasattr(found, "major"):
         arch = f"sm_{found.major}{found.minor}"
     memory = getattr(found, "total_memory", None)
     return DeviceInfo(

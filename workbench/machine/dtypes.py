@@ -136,7 +136,8 @@ def _native(device: str, described: dict[str, Any], dtype: str) -> bool | None:
     if device.startswith("xpu"):
         flag = {"fp16": "has_fp16", "bf16": "has_bfloat16_conversions"}.get(dtype)
         return True if dtype == "fp32" else described.get(flag or "")
-    return chips.native(dtype, described.get("name"), described.get("arch"))
+    kind = device.partition(":")[0]
+    return chips.native(dtype, kind, described.get("name"), described.get("arch"))
 
 
 def native_dtypes() -> dict[str, bool | None]:

@@ -95,7 +95,7 @@ def attention_row(device: str, found: Sequence[AttentionBackEnd]) -> Check:
 
 def tensor_core_row(device: DeviceInfo) -> Check:
     """Whether lower precision can be faster at all."""
-    has = chips.tensor_cores(device.name, device.arch)
+    has = chips.tensor_cores(device.type, device.name, device.arch)
     value = "cannot tell"
     if has is not None:
         value = "yes" if has else "no: lower precision saves memory, hardly time"

@@ -99,7 +99,7 @@ def described(torch: Any, device: str) -> dict[str, Any]:
         return {"type": kind}
     found = ask(int(index or 0))
     arch = getattr(found, "gcnArchName", None)
-    if arch is None and hasattr(found, "major"):
+    if arch is None and kind == "cuda" and hasattr(found, "major"):
         arch = f"sm_{found.major}{found.minor}"
     told = {"type": kind, "name": getattr(found, "name", None), "arch": arch}
     for flag in ("has_fp16", "has_bfloat16_conversions"):

@@ -94,9 +94,9 @@ def _devices(rank: RankAnalysis) -> tuple[DeviceFacts, ...]:
 
 
 def _named(rank: RankAnalysis, index: int) -> dict[str, Any]:
-    """Name and generation of a device, where the trace tells them."""
+    """Type, name and generation of a device, where the trace tells them."""
     found = next((each for each in rank.trace.devices if each.index == index), None)
-    return {} if found is None else {"name": found.name, "arch": found.arch}
+    return {} if found is None else {"type": found.type, "name": found.name, "arch": found.arch}
 
 
 def _copies(rank: RankAnalysis, device: int) -> CopyFacts | None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from workbench.chips import generation
 from workbench.trace.frames import Frames
 from workbench.trace.layout import TRACE_EVENTS
 from workbench.trace.notes import Notes
@@ -154,11 +155,14 @@ def _device(index: int, entry: Mapping[str, Any], default: str) -> Device:
     name = name if isinstance(name, str) else ""
     known = (kind for sign, kind in _DEVICE_TYPES if re.search(sign, name, re.I))
     major, minor = whole(entry.get("computeMajor")), whole(entry.get("computeMinor"))
-    arch = entry.get("gcnArchName") or ("" if major is None else f"{major}.{minor or 0}")
     told = entry.get(OUR_TYPE)
+    kind = told if isinstance(told, str) and told in _TYPES else next(known, default)
+    arch = entry.get("gcnArchName")
+    if not arch:
+        arch = "" if major is None else generation(kind, name, major, minor or 0)
     return Device(
         index=index,
-        type=told if isinstance(told, str) and told in _TYPES else next(known, default),
+        type=kind,
         name=name,
         arch=str(arch),
         memory_bytes=whole(entry.get("totalGlobalMem")),

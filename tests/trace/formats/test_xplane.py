@@ -67,6 +67,10 @@ def test_streams_of_a_gpu_are_work_and_lines_derived_from_them_are_not() -> None
     assert column(found, "stream", *DEVICE_WORK) == [13, 14]
     assert (found.devices[0].type, found.devices[0].arch) == ("cuda", "9.0")
     assert found.devices[0].memory_bytes == 80
+    amd = read(
+        Plane("/device:GPU:0", device_vendor="AMD", compute_cap_major=9, compute_cap_minor=4)
+    )
+    assert [(device.type, device.arch) for device in amd.devices] == [("hip", "gfx94X")]
 
 
 def gpu_step() -> tuple[Plane, Plane]:

@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from workbench.chips import generation
 from workbench.trace.formats.content import Bytes
 from workbench.trace.formats.records import Records
 from workbench.trace.formats.xla_names import (
@@ -67,11 +68,13 @@ def _described(plane: Plane, kind: str, index: int) -> Device:
     known = (meaning for name, meaning in _VENDORS.items() if name in vendor)
     major, minor = whole(told.get("compute_cap_major")), whole(told.get("compute_cap_minor"))
     memory = whole(told.get("memory_size"))
+    device_type = "tpu" if kind == "TPU" else next(known, "cuda")
+    name = str(told.get("device_type_string") or told.get("device_name") or "")
     return Device(
         index=index,
-        type="tpu" if kind == "TPU" else next(known, "cuda"),
-        name=str(told.get("device_type_string") or told.get("device_name") or ""),
-        arch=f"{major}.{max(minor, 0)}" if major >= 0 else "",
+        type=device_type,
+        name=name,
+        arch=generation(device_type, name, major, max(minor, 0)) if major >= 0 else "",
         memory_bytes=memory if memory >= 0 else None,
     )
 
