@@ -1,5 +1,6 @@
 """What every test may ask for, and what is left out where real traces or a device are missing."""
 
+import gc
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,17 @@ _VARIABLE = "WORKBENCH_TRACES"
 def traces_root() -> Path:
     """The folder of real traces recorded by others; only for tests marked ``traces``."""
     return Path(os.environ[_VARIABLE])
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _small_heap() -> None:
+    """What is loaded by now is never garbage: collections in a test look only at what it makes.
+
+    Thousands of tests in one process fill its memory with modules, and a collection, which
+    measuring calls for, would take longer than what is measured.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture
