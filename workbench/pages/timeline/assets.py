@@ -1,0 +1,55 @@
+"""The timeline's script and style, as the widget and as static pages carry them."""
+
+import base64
+import gzip
+from functools import cache
+from importlib.resources import files
+
+from workbench.pages.script import joined
+
+PACKAGE = "workbench.pages.timeline"
+
+_WAKE = """(async () => {{
+  try {{
+    if (!window.workbenchTimeline) {{
+      const packed = Uint8Array.from(atob("{script}"), (char) => char.charCodeAt(0));
+      const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
+      window.workbenchTimeline = new Response(stream).text();
+    }}
+    const code = document.createElement("script");
+    code.textContent = await window.workbenchTimeline;
+    document.head.append(code);
+    code.remove();
+  }} catch (error) {{
+    document.querySelectorAll('[data-wb-timeline="waiting"]').forEach((place) => {{
+      place.dataset.wbTimeline = "failed";
+    }});
+  }}
+}})();"""
+"""Unpacks the script and runs it as a script element: a policy that allows inline scripts allows it,
+and nothing is evaluated from text."""
+
+
+@cache
+def stylesheet() -> str:
+    """The style of both."""
+    return (files(PACKAGE) / "timeline.css").read_text(encoding="utf-8")
+
+
+@cache
+def widget_script() -> str:
+    """The module that anywidget loads."""
+    return joined(PACKAGE, "widget.js")
+
+
+@cache
+def page_script() -> str:
+    """The script of a static page, in a scope of its own."""
+    return f"(() => {{\n{joined(PACKAGE, 'page.js')}\n}})();"
+
+
+@cache
+def waking_script() -> str:
+    """The same, packed, as a page carries it."""
+    packed = gzip.compress(page_script().encode(), compresslevel=9, mtime=0)
+    return _WAKE.format(script=base64.b64encode(packed).decode("ascii"))

@@ -1,0 +1,143 @@
+"""A scene made small enough for a notebook: short neighbours drawn as one, and said so.
+
+Nothing is left out: an event that stands for several tells how many, and how much of it is no work.
+A gap is only drawn over where it is shorter than the limit that the timeline tells.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workbench.pages.timeline.encode import pack
+from workbench.pages.timeline.scene import Scene, Track
+from workbench.units import count_text, time_text
+
+SHARE = {"thread": 8, "ranges": 4, "loader": 4}
+"""So many times as long may be what is drawn together on the host: devices keep more detail."""
+_ROUNDS = 12
+
+Many = NDArray[np.int64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shortened:
+    """A packed scene and what it cost in detail."""
+
+    scene: Scene
+    data: bytes
+    limit_ns: int
+    """Neighbours shorter than this were drawn together on devices; 0: nothing was."""
+    of: int
+    """How many events were recorded."""
+
+
+def shorten(scene: Scene, most_bytes: int) -> Shortened:
+    """The scene in at most so many compressed bytes, with as much detail as fits."""
+    whole = pack(scene)
+    if len(whole) <= most_bytes:
+        return Shortened(scene=scene, data=whole, limit_ns=0, of=len(scene))
+    scene = _without_shapes(scene)
+    whole = pack(scene)
+    if len(whole) <= most_bytes:
+        return Shortened(scene=scene, data=whole, limit_ns=0, of=len(scene))
+    totals = np.zeros(len(scene.labels), np.int64)
+    for each in scene.tracks:
+        totals += np.bincount(each.label, minlength=len(totals))
+    low, high = 0.0, float(np.log2(max(scene.end - scene.start, 2)))
+    best: tuple[Scene, bytes, int] | None = None
+    for _ in range(_ROUNDS):
+        limit = int(2 ** ((low + high) / 2))
+        made = _merged(scene, limit)
+        data = pack(made, totals=totals)
+        if len(data) <= most_bytes:
+            best, high = (made, data, limit), (low + high) / 2
+        else:
+            low = (low + high) / 2
+        if high - low < 0.25 and best is not None:
+            break
+    if best is None:
+        limit = scene.end - scene.start
+        made = _merged(scene, limit, keep_names=False)
+        best = made, pack(made), limit
+    return Shortened(scene=best[0], data=best[1], limit_ns=best[2], of=len(scene))
+
+
+def _without_shapes(scene: Scene) -> Scene:
+    if all(track.shape is None for track in scene.tracks):
+        return scene
+    note = "Shapes of inputs were left out to save room."
+    tracks = tuple(replace(track, shape=None) for track in scene.tracks)
+    return replace(scene, tracks=tracks, notes=(*scene.notes, note))
+
+
+def _merged(scene: Scene, limit: int, *, keep_names: bool = True) -> Scene:
+    labels = scene.labels
+    category = np.array([code for _, code in labels.pairs()], np.int64)
+    several: dict[int, int] = {}
+
+    def label_of(code: int) -> int:
+        if code not in several:
+            from workbench.pages.timeline.labels import KNOWN, NAMES
+
+            said = KNOWN[NAMES[code]].label
+            several[code] = labels.of(f"several: {said}", NAMES[code])
+        return several[code]
+
+    tracks = tuple(
+        merged(each, limit * SHARE.get(each.kind, 1), category, label_of)
+        if each.kind not in ("steps", "communication")
+        else each
+        for each in scene.tracks
+    )
+    note = (
+        f"Drawn from {count_text(sum(map(len, tracks)))} of {count_text(len(scene))} events: "
+        f"neighbours shorter than {time_text(limit)} on a device, {time_text(limit * 8)} on the "
+        "host, are drawn together."
+    )
+    return replace(scene, tracks=tracks, notes=(note, *scene.notes))
+
+
+def merged(
+    track: Track, limit: int, category: Many, label_of: Callable[[int], int]
+) -> Track:
+    """Neighbours of one row and category, shorter than ``limit`` and no further apart, as one."""
+    if len(track) < 2:
+        return track
+    end = track.start + track.dur
+    kind = category[track.label]
+    short = track.dur < limit
+    joins = np.zeros(len(track), bool)
+    joins[1:] = (
+        short[1:]
+        & short[:-1]
+        & (np.diff(track.depth) == 0)
+        & (kind[1:] == kind[:-1])
+        & (track.start[1:] - end[:-1] < limit)
+    )
+    first = np.flatnonzero(~joins)
+    if len(first) == len(track):
+        return track
+    last = np.append(first[1:], len(track)) - 1
+    count = last - first + 1
+    dur = end[last] - track.start[first]
+    alone = count == 1
+    named = np.array([label_of(int(code)) for code in np.unique(kind)], np.int32)
+    together = named[np.searchsorted(np.unique(kind), kind[first])]
+
+    def kept(values: NDArray[np.int32]) -> NDArray[np.int32]:
+        return np.where(alone, values[first], -1).astype(np.int32)
+
+    return replace(
+        track,
+        start=track.start[first],
+        dur=dur,
+        depth=track.depth[first],
+        label=np.where(alone, track.label[first], together).astype(np.int32),
+        row=kept(track.row),
+        link=kept(track.link),
+        of=kept(track.of),
+        count=count.astype(np.int32),
+        idle=dur - np.add.reduceat(track.dur, first),
+    )
