@@ -4,73 +4,25 @@
  * What the form shows goes to the kernel as a custom message with a ticket; the kernel answers
  * through the `_state` trait. The page never sets a trait.
  *
- * @typedef {boolean | number | string | (number | string)[] | null} Value  null: as the user has it
- * @typedef {"choice" | "switch" | "number" | "decimal" | "text" | "names" | "numbers"} Kind
- * @typedef {{name: string, label: string, help: string, kind: Kind, choices: string[]}} Control
+ * @typedef {import("./fields.js").Value} Value
+ * @typedef {import("./fields.js").Control} Control
+ * @typedef {import("./fields.js").Field} Field
  * @typedef {{values: Record<string, Value>, effective: Record<string, string>, summary: string,
  *   error: string | null, ticket: string | null}} State
- * @typedef {HTMLInputElement | HTMLSelectElement} Field
  * @typedef {{get(name: string): any, on(name: string, callback: () => void): void,
  *   off(name: string, callback: () => void): void, send(content: object): void}} Model
  */
 
+import { makeField, readField, writeField } from "./fields.js";
+
 /** After this long without an answer the form says that it waits. */
 const PATIENCE_MS = 500;
-
-const YOURS = "as yours";
 
 /** @param {string} tag @param {string} text @returns {HTMLElement} */
 function element(tag, text = "") {
   const made = document.createElement(tag);
   made.textContent = text;
   return made;
-}
-
-/** @param {Control} control @param {string | undefined} effective @returns {Field} */
-function makeField(control, effective) {
-  const yours = effective === undefined ? YOURS : `${YOURS} (${effective})`;
-  if (control.kind !== "choice" && control.kind !== "switch") {
-    const input = document.createElement("input");
-    const number = control.kind === "number" || control.kind === "decimal";
-    input.type = number ? "number" : "text";
-    if (number) {
-      input.min = "0";
-      input.step = control.kind === "number" ? "1" : "any";
-    }
-    input.placeholder = yours;
-    return input;
-  }
-  const options = control.kind === "switch" ? ["on", "off"] : control.choices;
-  const select = document.createElement("select");
-  select.append(new Option(yours, ""), ...options.map((name) => new Option(name, name)));
-  return select;
-}
-
-/** @param {Control} control @param {Field} field @returns {Value} */
-function read(control, field) {
-  if (field.validity.badInput) return "not a number";
-  const text = field.value.trim();
-  if (text === "") return null;
-  if (control.kind === "number" || control.kind === "decimal") return Number(text);
-  if (control.kind === "switch") return text === "on";
-  if (control.kind === "choice") return text === "off" ? false : text;
-  if (control.kind === "text") return text;
-  const parts = text.split(",").map((part) => part.trim()).filter((part) => part !== "");
-  const whole = (/** @type {string} */ part) => (/^\d+$/.test(part) ? Number(part) : part);
-  return control.kind === "numbers" ? parts.map(whole) : parts;
-}
-
-/** What stands for true: among several ways of being on, the first. @param {Control} control */
-function onWord(control) {
-  return control.kind === "switch" ? "on" : control.choices.filter((name) => name !== "off")[0];
-}
-
-/** @param {Control} control @param {Field} field @param {Value | undefined} value */
-function write(control, field, value) {
-  if (value === null || value === undefined) field.value = "";
-  else if (Array.isArray(value)) field.value = value.join(", ");
-  else if (typeof value === "boolean") field.value = value ? onWord(control) : "off";
-  else field.value = String(value);
 }
 
 /** @param {Control} control @param {Field} field @returns {HTMLElement} */
@@ -102,7 +54,7 @@ function render({ model, el }) {
 
   function send() {
     ticket = Math.random().toString(36).slice(2);
-    const entries = controls.map((control, i) => [control.name, read(control, fields[i])]);
+    const entries = controls.map((control, i) => [control.name, readField(control, fields[i])]);
     model.send({ kind: "set", values: Object.fromEntries(entries), ticket });
     clearTimeout(timer);
     timer = setTimeout(() => {
@@ -113,7 +65,7 @@ function render({ model, el }) {
   function show() {
     /** @type {State} */
     const state = model.get("_state");
-    if (ticket === null) controls.forEach((one, i) => write(one, fields[i], state.values[one.name]));
+    if (ticket === null) controls.forEach((one, i) => writeField(one, fields[i], state.values[one.name]));
     else if (state.ticket !== ticket) return; // the answer to this form's last message will come
     ticket = null;
     clearTimeout(timer);

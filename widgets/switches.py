@@ -10,6 +10,7 @@ from typing import Any
 from workbench.errors import MissingExtraError, SettingError
 from workbench.settings import Settings
 from workbench.widgets.controls import controls
+from workbench.widgets.script import joined
 
 try:
     import anywidget
@@ -31,7 +32,7 @@ class Switches(anywidget.AnyWidget):
     >>> wb.profile(work, switches.settings)       # doctest: +SKIP
     """
 
-    _esm = _HERE / "switches.js"
+    _esm = joined(_HERE / "switches.js")
     _css = _HERE / "switches.css"
     _controls: traitlets.List[Any] = traitlets.List().tag(sync=True)
     _state = traitlets.Dict().tag(sync=True)

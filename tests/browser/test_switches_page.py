@@ -9,6 +9,7 @@ from playwright.sync_api import Page, expect
 from tests.browser.contrast import contrast
 from workbench import widgets
 from workbench.widgets.controls import controls
+from workbench.widgets.script import joined
 
 HERE = Path(widgets.__file__).parent
 STATE = {"values": {}, "effective": {}, "summary": "as it is", "error": None, "ticket": None}
@@ -37,7 +38,7 @@ def form(page: Page) -> Page:
     """A page that holds the form and a kernel that answers when the test says so."""
     page.set_content("<html><body></body></html>")
     page.add_style_tag(content=(HERE / "switches.css").read_text(encoding="utf-8"))
-    script = base64.b64encode((HERE / "switches.js").read_bytes()).decode()
+    script = base64.b64encode(joined(HERE / "switches.js").encode()).decode()
     page.evaluate(SET_UP, [script, [one.to_json() for one in controls()], STATE])
     return page
 

@@ -1,0 +1,80 @@
+"""The panel's script in a bare page, over a desk whose session trains nothing."""
+
+import base64
+import json
+import threading
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import Page
+
+from tests.widgets.standin import StandIn
+from workbench.widgets.panel.desk import Desk
+from workbench.widgets.panel.runs import Shelf
+from workbench.widgets.panel.widget import Panel
+from workbench.widgets.script import joined
+
+SET_UP = """async (script) => {
+  const { default: define } = await import(`data:text/javascript;base64,${script}`);
+  const callbacks = new Set();
+  window.sent = [];
+  window.model = {
+    get: () => null,
+    on: (_name, callback) => callbacks.add(callback),
+    off: (_name, callback) => callbacks.delete(callback),
+    send: (content) => { window.sent.push(content); if (!window.deaf) window.toKernel(content); },
+  };
+  window.fromKernel = (content, buffers) => {
+    const bytes = buffers.map((text) => Uint8Array.from(atob(text), (c) => c.charCodeAt(0)));
+    for (const callback of callbacks) callback(content, bytes.map((one) => new DataView(one.buffer)));
+  };
+  window.callbacks = callbacks;
+  const widget = await define();
+  widget.initialize({ model: window.model });
+  window.show = () => widget.render({ model: window.model, el: document.querySelector("main") });
+  window.cleanUp = window.show();
+}"""
+
+
+class Bench:
+    """A page, a panel and a session; messages go between them when the test pumps them."""
+
+    def __init__(self, page: Page, session: StandIn, folder: Path, **desk: Any) -> None:
+        self.page = page
+        self.session = session
+        self.desk = Desk(session, shelf=Shelf(folder), title="digits", **desk)
+        self.panel = Panel(self.desk)
+        self.errors: list[str] = []
+        page.on("pageerror", lambda error: self.errors.append(str(error)))
+        self._outbox: list[tuple[Any, list[bytes]]] = []
+        self._lock = threading.Lock()
+        self.panel._say = self._take  # type: ignore[method-assign]
+        css = (Path(__file__).parents[2] / "widgets/panel/panel.css").read_text(encoding="utf-8")
+        page.set_content("<html lang=en><head><title>t</title></head><body><main></main></body></html>")
+        page.add_style_tag(content=f"body {{ margin: 0 }} {css}")
+        page.expose_function("toKernel", self._receive)
+        script = joined(Path(__file__).parents[2] / "widgets/panel/panel.js")
+        page.evaluate(SET_UP, base64.b64encode(script.encode()).decode())
+        self.settle()
+
+    def _take(self, content: Any, buffers: list[bytes] | None = None) -> None:
+        with self._lock:
+            self._outbox.append((content, buffers or []))
+
+    def _receive(self, content: Any) -> None:
+        self.panel._receive(None, content, [])
+
+    def pump(self) -> None:
+        """Hand the page what the kernel has sent."""
+        with self._lock:
+            waiting, self._outbox = self._outbox, []
+        for content, buffers in waiting:
+            coded = [base64.b64encode(one).decode() for one in buffers]
+            plain = json.loads(json.dumps(content))
+            self.page.evaluate("([c, b]) => fromKernel(c, b)", [plain, coded])
+
+    def settle(self, times: int = 8) -> None:
+        """Let messages go to and fro until both sides are quiet."""
+        for _ in range(times):
+            self.page.wait_for_timeout(100)
+            self.pump()

@@ -1,0 +1,103 @@
+/** The panel's pure parts: numbers, scales, bins, the ring and what arrives over the wire. */
+
+import assert from "node:assert/strict";
+import test from "node:test";
+
+import * as format from "../../widgets/panel/format.js";
+import { Ring } from "../../widgets/panel/ring.js";
+import * as scale from "../../widgets/panel/scale.js";
+import { unpack } from "../../widgets/panel/wire.js";
+
+test("times have three digits and the unit that suits them", () => {
+  assert.equal(format.timeText(18_720_000), "18.7 ms");
+  assert.equal(format.timeText(999_600), "1.00 ms"); // 999.6 µs would round to 1,000 µs
+  assert.equal(format.timeText(2.5e9), "2.50 s");
+  assert.equal(format.timeText(0), "0 ns");
+});
+
+test("what was not measured is said, never 0", () => {
+  for (const missing of [null, undefined, NaN, Infinity]) {
+    assert.equal(format.timeText(missing), "not measured");
+    assert.equal(format.shareText(missing), "not measured");
+    assert.equal(format.rateText(missing), "not measured");
+  }
+});
+
+test("shares have a decimal below ten percent only", () => {
+  assert.equal(format.shareText(0.391), "39 %");
+  assert.equal(format.shareText(0.0391), "3.9 %");
+  assert.equal(format.shareText(0.0001), "< 0.1 %");
+  assert.equal(format.shareText(0), "0.0 %");
+});
+
+test("thousands are separated by thin spaces", () => {
+  assert.equal(format.countText(1234567), "1\u2009234\u2009567");
+  assert.equal(format.bytesText(1_250_000_000), "1.25 GB");
+  assert.equal(format.significant(0.0001234), "0.000123");
+});
+
+test("a clock counts minutes and hours", () => {
+  assert.equal(format.clockText(7), "0:07");
+  assert.equal(format.clockText(3723), "1:02:03");
+});
+
+test("a linear scale goes there and back", () => {
+  const x = scale.linear([10, 20], [0, 500]);
+  assert.equal(x.at(15), 250);
+  assert.equal(x.back(250), 15);
+});
+
+test("ticks are round and inside", () => {
+  assert.deepEqual(scale.ticks([0, 1], 5), [0, 0.2, 0.4, 0.6, 0.8, 1]);
+  assert.deepEqual(scale.ticks([3, 47], 5), [10, 20, 30, 40]);
+  assert.deepEqual(scale.clockTicks([5, 185], 4), [60, 120, 180]);
+});
+
+test("one very long step does not press the others to the ground", () => {
+  const usual = Array.from({ length: 99 }, () => 10);
+  assert.ok(scale.usualTop([...usual, 10_000]) <= 20); // 1.5 times 10, rounded up
+  assert.ok(scale.usualTop([10, 11, 12]) >= 12); // nothing unusual: all of it fits
+  assert.equal(scale.usualTop([]), 1);
+});
+
+test("bins hide no outlier and join what falls on one pixel", () => {
+  const x = scale.linear([0, 10], [0, 2]);
+  const made = scale.bins([0, 1, 2, 6, 7], [1, 9, 2, 4, NaN], x);
+  assert.deepEqual(made.map((bin) => [bin.least, bin.most, bin.mean]), [[1, 9, 4], [4, 4, 4]]);
+});
+
+test("quantiles leave out what was not measured", () => {
+  assert.equal(scale.quantile([NaN, 1, 3], 0.5), 2);
+  assert.equal(scale.quantile([NaN], 0.5), null);
+});
+
+test("the ring keeps the newest rows in their order, however they come", () => {
+  const ring = new Ring(["step", "loss"], 5);
+  for (let step = 0; step < 23; step += 1) ring.push({ step: [step] }, 1);
+  assert.deepEqual([...ring.column("step")], [18, 19, 20, 21, 22]);
+  assert.ok(Number.isNaN(ring.last("loss")));
+  ring.push({ step: [23, 24, 25, 26, 27, 28, 29], loss: [1, 2, 3, 4, 5, 6, 7] }, 7);
+  assert.deepEqual([...ring.column("step")], [25, 26, 27, 28, 29]);
+  assert.equal(ring.last("loss"), 7);
+  ring.clear();
+  assert.equal(ring.column("step").length, 0);
+});
+
+test("columns arrive whole from any kind of buffer", () => {
+  const wide = new Float64Array([7, 8]);
+  const narrow = new Float32Array([1.5, 2.5]);
+  const padded = new Uint8Array(16 + wide.byteLength);
+  padded.set(new Uint8Array(wide.buffer), 16);
+  const block = { count: 2, wide: ["step"], columns: ["loss"], reset: false, pooled: 1 };
+  const views = [
+    [wide.buffer, narrow.buffer],
+    [new DataView(wide.buffer), new Uint8Array(narrow.buffer)],
+    [padded.subarray(16), new DataView(narrow.buffer)],
+  ];
+  for (const buffers of views) {
+    const rows = unpack(block, buffers);
+    assert.deepEqual([...rows.step], [7, 8]);
+    assert.deepEqual([...rows.loss], [1.5, 2.5]);
+  }
+  assert.throws(() => unpack({ ...block, count: 3 }, views[0]), /incomplete/);
+});

@@ -1,0 +1,47 @@
+/** Every switch that was changed, with the step times before and after it. */
+
+import { make } from "./dom.js";
+
+/**
+ * @typedef {{number: number, step: string, text: string, error: string | null, verdict: string,
+ *   effect: string, before: string, after: string, at_s: number | null}} Row
+ * @typedef {{rows: Row[], fields: Record<string, {verdict: string, text: string}>}} Changes
+ */
+
+const CHANGE_HEADS = ["", "Change", "From step", "Before", "After", "Effect"];
+
+export class ChangesView {
+  constructor() {
+    this.list = make("div", { class: "wb-scroll" });
+    const heading = make("h3", { text: "What the switches did" });
+    this.element = make("section", { "aria-label": "What the switches did" }, heading, this.list);
+    this.known = "";
+  }
+
+  /** @param {Changes} changes @param {boolean} readonly */
+  show(changes, readonly) {
+    this.element.hidden = readonly;
+    const known = JSON.stringify(changes);
+    if (known === this.known) return;
+    this.known = known;
+    if (changes.rows.length === 0) {
+      const text = "Nothing was switched yet: flip one while the training runs, and read here what it did.";
+      this.list.replaceChildren(make("p", { class: "wb-quiet", text }));
+      return;
+    }
+    const head = make("tr", {}, ...CHANGE_HEADS.map((text) => make("th", { scope: "col", text })));
+    const body = [...changes.rows].reverse().map((row) => {
+      const effect = make("td", { class: "wb-effect", text: row.error ? `✕ ${row.error}` : row.effect });
+      effect.dataset.verdict = row.verdict;
+      return make(
+        "tr",
+        {},
+        make("td", {}, make("span", { class: "wb-flag", text: String(row.number) })),
+        make("td", { text: row.text }),
+        ...[row.step, row.before, row.after].map((text) => make("td", { class: "wb-number", text })),
+        effect,
+      );
+    });
+    this.list.replaceChildren(make("table", {}, make("thead", {}, head), make("tbody", {}, ...body)));
+  }
+}

@@ -1,0 +1,336 @@
+/** The live charts: one axis of time and one cursor for all of them. */
+
+import { frameOf, draw, themeOf } from "./chart.js";
+import { make, say, unique } from "./dom.js";
+import { isNumber } from "./format.js";
+import { linear, lowerBound, quantile, roundUp, usualTop } from "./scale.js";
+import { CHARTS } from "./specs.js";
+
+/**
+ * @typedef {import("./specs.js").ChartSpec} ChartSpec
+ * @typedef {import("./ring.js").Ring} Ring
+ * @typedef {{steps: Ring, system: Ring, reasons: Record<string, string>, marks: {at: number,
+ *   label: string}[], colours: Record<string, string>}} Source
+ * @typedef {{spec: ChartSpec, figure: HTMLElement, canvas: HTMLCanvasElement, title: HTMLElement,
+ *   about: HTMLElement, legend: HTMLElement, values: Map<string, HTMLElement>}} Pane
+ */
+
+const SPANS = /** @type {const} */ ([["30 s", 30], ["2 min", 120], ["all", Infinity]]);
+const GAP_S = 1;
+/** Drawn at most ten times a second, whatever arrives. */
+const DRAW_MS = 100;
+
+export class Charts {
+  /** @param {Source} source */
+  constructor(source) {
+    this.source = source;
+    this.span = /** @type {number} */ (120);
+    /** @type {[number, number] | null} */
+    this.pinned = null;
+    /** @type {number | null} */
+    this.hover = null;
+    /** @type {[number, number] | null} */
+    this.drag = null;
+    this.waiting = 0;
+    this.drawn = 0;
+    this.panes = CHARTS.map((spec) => this.makePane(spec));
+    this.table = make("tbody");
+    this.element = make("section", { class: "wb-charts", "aria-label": "Live charts" });
+    const grid = make("div", { class: "wb-grid" }, ...this.panes.map((pane) => pane.figure));
+    this.element.append(this.makeTools(), grid, this.makeTable());
+    this.observer = new ResizeObserver(() => this.ask());
+    this.observer.observe(grid);
+  }
+
+  destroy() {
+    clearTimeout(this.waiting);
+    this.observer.disconnect();
+  }
+
+  /** Draw soon. */
+  ask() {
+    if (this.waiting) return;
+    const wait = Math.max(0, DRAW_MS - (performance.now() - this.drawn));
+    this.waiting = setTimeout(() => {
+      this.waiting = 0;
+      this.drawn = performance.now();
+      if (this.element.isConnected) this.paint();
+    }, wait);
+  }
+
+  /** @returns {HTMLElement} */
+  makeTools() {
+    const group = make("div", { class: "wb-segments", role: "group", "aria-label": "Time shown" });
+    for (const [label, span] of SPANS) {
+      const choose = () => this.show(span);
+      const button = make("button", { text: label, onclick: choose });
+      button.dataset.span = String(span);
+      group.append(button);
+    }
+    this.segments = group;
+    this.pause = make("button", { text: "Pause charts", onclick: () => this.toggle() });
+    const help = "Drag to zoom, double-click for all. Keys: + − zoom, ← → cursor, 0 all, Space pause.";
+    return make("div", { class: "wb-tools" }, group, this.pause, make("small", { text: help }));
+  }
+
+  makeTable() {
+    const head = ["", "now", "median in view", "95 % below"].map((text) =>
+      make("th", { scope: "col", text }),
+    );
+    const table = make("table", {}, make("thead", {}, make("tr", {}, ...head)), this.table);
+    const details = make("details", {}, make("summary", { text: "The numbers as a table" }), table);
+    details.addEventListener("toggle", () => this.ask());
+    this.details = details;
+    return details;
+  }
+
+  /** @param {ChartSpec} spec @returns {Pane} */
+  makePane(spec) {
+    const id = unique(spec.id);
+    const title = make("strong", { id, text: spec.name });
+    const about = make("span", { class: "wb-quiet" });
+    const legend = make("span", { class: "wb-legend" });
+    const canvas = make("canvas", { "aria-hidden": "true" });
+    const caption = make("figcaption", {}, title, about, legend);
+    const figure = make("figure", { tabindex: "0", role: "group", "aria-labelledby": id }, caption);
+    figure.append(make("div", { class: "wb-canvas" }, canvas));
+    figure.classList.toggle("wb-wide", spec.wide);
+    const values = new Map();
+    for (const one of spec.series) {
+      const swatch = make("i", { "data-look": one.look });
+      const value = make("b");
+      const entry = make("span", {}, swatch, `${one.label} `, value);
+      if (one.dash) swatch.className = "wb-dashed";
+      values.set(one.name, value);
+      legend.append(entry);
+    }
+    const pane = { spec, figure, canvas, title, about, legend, values };
+    this.listen(pane);
+    return pane;
+  }
+
+  /** @param {Pane} pane */
+  listen({ canvas, figure }) {
+    const seconds = (/** @type {PointerEvent | MouseEvent} */ event) => {
+      const box = canvas.getBoundingClientRect();
+      const frame = frameOf(box.width, box.height);
+      return linear(this.domain(), [frame.left, frame.right]).back(event.clientX - box.left);
+    };
+    canvas.addEventListener("pointermove", (event) => {
+      this.hover = seconds(event);
+      if (this.drag) this.drag[1] = this.hover;
+      this.ask();
+    });
+    canvas.addEventListener("pointerleave", () => {
+      if (!this.drag) this.hover = null;
+      this.ask();
+    });
+    canvas.addEventListener("pointerdown", (event) => {
+      canvas.setPointerCapture(event.pointerId);
+      this.drag = [seconds(event), seconds(event)];
+    });
+    canvas.addEventListener("pointerup", () => this.drop());
+    canvas.addEventListener("pointercancel", () => {
+      this.drag = null;
+    });
+    canvas.addEventListener("dblclick", () => this.show(Infinity));
+    figure.addEventListener("keydown", (event) => {
+      if (this.press(event.key)) event.preventDefault();
+    });
+  }
+
+  /** A dragged range becomes what is shown. */
+  drop() {
+    const range = this.drag;
+    this.drag = null;
+    if (!range) return;
+    const [from, to] = [Math.min(...range), Math.max(...range)];
+    const [low, high] = this.domain();
+    if (to - from > (high - low) / 100) this.pin([from, to]);
+    this.ask();
+  }
+
+  /** @param {string} key @returns {boolean} whether the key means something here */
+  press(key) {
+    const [from, to] = this.domain();
+    const [middle, half] = [this.hover ?? (from + to) / 2, (to - from) / 2];
+    if (key === "+" || key === "=") this.pin([middle - half / 2, middle + half / 2]);
+    else if (key === "-") this.pin([middle - half * 2, middle + half * 2]);
+    else if (key === "0") this.show(Infinity);
+    else if (key === " ") this.toggle();
+    else if (key === "Escape" && this.hover !== null) this.hover = null;
+    else if (key === "ArrowLeft" || key === "ArrowRight") {
+      const way = key === "ArrowLeft" ? -1 : 1;
+      this.hover = Math.min(to, Math.max(from, (this.hover ?? to) + (way * half) / 50));
+    } else return false;
+    this.ask();
+    return true;
+  }
+
+  /** @param {number} span */
+  show(span) {
+    this.span = span;
+    this.pinned = null;
+    this.ask();
+  }
+
+  toggle() {
+    this.pinned = this.pinned ? null : this.domain();
+    this.ask();
+  }
+
+  /** @param {[number, number]} range */
+  pin(range) {
+    const [first, last] = this.extent();
+    const from = Math.max(first, Math.min(range[0], last - 0.01));
+    this.pinned = [from, Math.max(from + 0.01, Math.min(range[1], last))];
+    this.ask();
+  }
+
+  /** @returns {[number, number]} from the first to the last moment that is kept */
+  extent() {
+    const { steps, system } = this.source;
+    const firsts = [steps, system].filter((one) => one.length).map((one) => one.column("at_s")[0]);
+    const lasts = [steps, system].filter((one) => one.length).map((one) => one.last("at_s"));
+    const first = firsts.length ? Math.min(...firsts) : 0;
+    return [first, Math.max(first + 1, ...lasts)];
+  }
+
+  /** @returns {[number, number]} seconds shown */
+  domain() {
+    if (this.pinned) return this.pinned;
+    const [first, last] = this.extent();
+    const span = Math.min(this.span, Math.max(10, last - first));
+    return [Math.max(first, last - span), Math.max(last, first + span)];
+  }
+
+  paint() {
+    const domain = this.domain();
+    const views = {
+      steps: cut(this.source.steps, domain),
+      system: cut(this.source.system, domain),
+    };
+    const listed = /** @type {HTMLElement[]} */ ([]);
+    for (const pane of this.panes) this.paintPane(pane, views[pane.spec.source], domain, listed);
+    const pinned = this.pinned !== null;
+    say(/** @type {HTMLElement} */ (this.pause), pinned ? "Follow again" : "Pause charts");
+    for (const button of this.segments?.children ?? []) {
+      const chosen = !pinned && /** @type {HTMLElement} */ (button).dataset.span === String(this.span);
+      button.setAttribute("aria-pressed", String(chosen));
+    }
+    if (this.details.open) this.table.replaceChildren(...listed);
+  }
+
+  /**
+   * @param {Pane} pane @param {Record<string, Float64Array>} columns
+   * @param {[number, number]} domain @param {HTMLElement[]} listed rows of the table
+   */
+  paintPane(pane, columns, domain, listed) {
+    const { spec } = pane;
+    const theme = themeOf(pane.figure);
+    const xs = columns.at_s;
+    const series = spec.series.map((one) => ({
+      ...one,
+      colour: one.look === "ink" ? theme.ink : this.source.colours[one.look] ?? theme.ink,
+      ys: one.of ? one.of(columns) : columns[one.name],
+    }));
+    const medians = new Map(series.map((one) => [one.name, quantile(one.ys, 0.5)]));
+    const seen = {
+      columns,
+      reasons: this.source.reasons,
+      median: (/** @type {string} */ name) =>
+        medians.get(name) ?? (columns[name] ? quantile(columns[name], 0.5) : null),
+      share: (/** @type {string} */ name) => totalShare(columns[name], columns.step_ns),
+    };
+    say(pane.title, spec.title(seen));
+    say(pane.about, spec.about(seen));
+    const hover = this.hover === null || xs.length === 0 ? null : nearest(xs, this.hover);
+    const measured = series.filter((one) => medians.get(one.name) !== null);
+    for (const one of series) {
+      const now = hover === null ? medians.get(one.name) : one.ys[hover];
+      const value = /** @type {HTMLElement} */ (pane.values.get(one.name));
+      const there = measured.includes(one);
+      /** @type {HTMLElement} */ (value.parentElement).hidden = !there;
+      /** @type {HTMLElement} */ (value.previousSibling?.previousSibling).style.color = one.colour;
+      say(value, spec.write(isNumber(now) ? now : null));
+      if (this.details.open) listed.push(numbers(spec, one));
+    }
+    const top = spec.top === "share" ? 1 : topOf(measured, spec.top);
+    const gap = Math.max(GAP_S, (3 * (domain[1] - domain[0])) / 200);
+    const drawing = { xs, series: measured, stacked: spec.stacked, top, domain, gap, write: spec.write };
+    const { canvas } = pane;
+    const box = /** @type {HTMLElement} */ (canvas.parentElement).getBoundingClientRect();
+    const ratio = window.devicePixelRatio || 1;
+    const [width, height] = [Math.round(box.width * ratio), Math.round(box.height * ratio)];
+    if (canvas.width !== width || canvas.height !== height) {
+      canvas.width = width;
+      canvas.height = height;
+    }
+    const context = canvas.getContext("2d");
+    if (!context || width === 0) return;
+    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    draw(context, box.width, box.height, drawing, this.source.marks, hover, theme);
+    if (this.drag) shade(context, this.drag, domain, box.width, box.height, theme.ink);
+  }
+}
+
+/** @param {Ring} ring @param {[number, number]} domain @returns {Record<string, Float64Array>} */
+function cut(ring, domain) {
+  const at = ring.column("at_s");
+  const [from, to] = [lowerBound(at, domain[0]), lowerBound(at, domain[1] + 1e-6)];
+  const names = ring.names.map((name) => [name, ring.column(name).subarray(from, to)]);
+  return Object.fromEntries(names);
+}
+
+/** Index of the value that lies nearest. @param {ArrayLike<number>} sorted @param {number} wanted */
+function nearest(sorted, wanted) {
+  const at = lowerBound(sorted, wanted);
+  if (at === 0) return 0;
+  if (at >= sorted.length) return sorted.length - 1;
+  return sorted[at] - wanted < wanted - sorted[at - 1] ? at : at - 1;
+}
+
+/** Part of all time: sums, not a mean of shares. */
+function totalShare(
+  /** @type {ArrayLike<number> | undefined} */ part,
+  /** @type {ArrayLike<number> | undefined} */ whole,
+) {
+  if (!part || !whole) return null;
+  let [sum, total] = [0, 0];
+  for (let i = 0; i < part.length; i += 1) {
+    if (!Number.isFinite(part[i])) continue;
+    sum += part[i];
+    total += whole[i];
+  }
+  return total > 0 ? sum / total : null;
+}
+
+/** @param {{ys: ArrayLike<number>}[]} series @param {"usual" | "most"} how */
+function topOf(series, how) {
+  const all = series.flatMap((one) => Array.from(one.ys));
+  if (how === "usual") return usualTop(all);
+  const most = quantile(all, 1);
+  return most === null || most <= 0 ? 1 : roundUp(most * 1.1);
+}
+
+/** @param {ChartSpec} spec @param {{label: string, ys: ArrayLike<number>}} series */
+function numbers(spec, series) {
+  const last = series.ys.length ? series.ys[series.ys.length - 1] : NaN;
+  const values = [last, quantile(series.ys, 0.5), quantile(series.ys, 0.95)];
+  const cells = values.map((value) => make("td", { text: spec.write(isNumber(value) ? value : null) }));
+  return make("tr", {}, make("th", { scope: "row", text: `${spec.name}: ${series.label}` }), ...cells);
+}
+
+/**
+ * @param {CanvasRenderingContext2D} c @param {[number, number]} range
+ * @param {[number, number]} domain @param {number} width @param {number} height @param {string} ink
+ */
+function shade(c, range, domain, width, height, ink) {
+  const frame = frameOf(width, height);
+  const x = linear(domain, [frame.left, frame.right]);
+  c.globalAlpha = 0.12;
+  c.fillStyle = ink;
+  const [from, to] = [x.at(Math.min(...range)), x.at(Math.max(...range))];
+  c.fillRect(from, frame.top, to - from, frame.bottom - frame.top);
+  c.globalAlpha = 1;
+}

@@ -1,0 +1,289 @@
+"""What the page asks for, done to a session; and what the page is to know of it."""
+
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from workbench.errors import RunError, SettingError
+from workbench.figures import palette
+from workbench.pages.escape import visible
+from workbench.settings import Settings
+from workbench.widgets.panel.code import code
+from workbench.widgets.panel.feed import Feed
+from workbench.widgets.panel.grouping import grouped
+from workbench.widgets.panel.runs import Shelf
+from workbench.widgets.panel.view import (
+    burst_words,
+    changes_section,
+    findings_section,
+    status_section,
+    trial_section,
+)
+
+Content = Mapping[str, Any]
+Result = dict[str, Any] | None
+BURST_STEPS = 10
+REPORT_LIMIT_S = 900
+LOOK = ("input", "forward", "backward", "optimizer", "host_other", "host_operators", "compute")
+
+
+class Desk:
+    """One session behind one panel; every handler may be called from any thread of the kernel.
+
+    Args:
+        session: The live training, or what only looks at a loop of the user's own.
+        shelf: Where its Runs are.
+        title: What it is called.
+        readonly: Nothing of it can be switched.
+    """
+
+    def __init__(
+        self,
+        session: Any,
+        *,
+        shelf: Shelf,
+        title: str,
+        readonly: bool = False,
+    ) -> None:
+        self.session = session
+        self.shelf = shelf
+        self.title = title
+        self.readonly = readonly
+        self.feed = Feed(session.telemetry)
+        self.notice: dict[str, str] | None = None
+        self._show: Callable[[Any, Any | None], str] | None = None
+        self._offers: Any = None
+        self._burst: Any = None
+        self._trial: Any = None
+        self._tried: str | None = None
+        self._kept: bool | None = None
+        self._history: dict[str, Any] | None = None
+        self.quick: dict[str, Callable[[Content], Result]] = {
+            "start": self._start,
+            "pause": lambda _: session.pause(),
+            "step": lambda _: session.step_once(),
+            "settings": self._settings,
+            "undo": lambda _: session.undo(),
+            "burst": self._record,
+            "bursts": self._bursts,
+            "verify": self._verify,
+            "cancel": self._cancel,
+            "keep": lambda _: self._decide(keep=True),
+            "revert": lambda _: self._decide(keep=False),
+            "dismiss": self._dismiss,
+            "note": self._note,
+        }
+        """Handlers that return at once."""
+        self.slow: dict[str, Callable[[Content], Result]] = {
+            "stop": lambda content: session.stop(keep=bool(content.get("keep"))),
+            "code": lambda _: {"code": code(session)},
+            "show": self._show_finding,
+            "open": self._open,
+            "timeline": self._timeline,
+            "compare": self._compare,
+            "report": self._report,
+            "delete": self._delete,
+            "baseline": self._baseline,
+        }
+        """Handlers that take time."""
+
+    def show_with(self, show: Callable[[Any, Any | None], str]) -> None:
+        """Who makes a widget of a timeline, once there is somebody."""
+        self._show = show
+
+    # What the page is to know.
+
+    def sections(self) -> dict[str, Any]:
+        """Everything but the numbers, by name."""
+        state, changes = self.session.state, self.session.changes
+        status = status_section(
+            state, title=self.title, readonly=self.readonly, changes=len(changes)
+        )
+        status |= {
+            "burst": burst_words(self._burst),
+            "watch_changes": bool(self.session.watch_changes),
+            "burst_every_s": self.session.burst_every_s,
+            "notice": self.notice,
+        }
+        told = changes_section(changes, self._steps_of(changes))
+        self._mark_moments(told["rows"], changes)
+        run, findings = self.recorded()
+        if self._history is None:
+            self._history = self.shelf.section()
+        return {
+            "status": status,
+            "changes": told,
+            "findings": findings_section(run, findings),
+            "trial": trial_section(self._trial, finding=self._tried, kept=self._kept),
+            "history": self._history,
+            "offers": self._grouped(),
+            "look": {"colours": colours(), "reasons": self._reasons()},
+        }
+
+    def recorded(self) -> tuple[Any | None, Any | None]:
+        """The Run of the last burst that is done, and its findings."""
+        burst = self._last_burst()
+        return (None, None) if burst is None else (burst.run, burst.findings)
+
+    def learn(self) -> None:
+        """Ask what can be switched here; takes seconds the first time on a machine."""
+        if self._offers is None and not self.readonly:
+            self._offers = tuple(self.session.offers())
+
+    def forget_history(self) -> None:
+        """Look at the disk again."""
+        self._history = None
+
+    def say(self, text: str, *, kind: str = "note") -> None:
+        """A line below the status."""
+        self.notice = {"kind": kind, "text": visible(text)}
+
+    def _last_burst(self) -> Any | None:
+        done = [b for b in self.session.bursts if b.status == "done"]
+        return done[-1] if done else None
+
+    def _grouped(self) -> dict[str, Any]:
+        from workbench.machine.cpus import usable_cpus
+
+        if self.readonly:
+            return {"ready": True, "groups": [], "presets": []}
+        return grouped(self._offers, self.session.effective, usable_cpus())
+
+    def _reasons(self) -> dict[str, str]:
+        return dict(getattr(self.session.telemetry, "not_measured", {}))
+
+    def _steps_of(self, changes: Any) -> Any:
+        return self.session.telemetry.columns(-1) if changes else {}
+
+    def _mark_moments(self, rows: list[dict[str, Any]], changes: Any) -> None:
+        for row, change in zip(rows, changes, strict=True):
+            row["at_s"] = None if change.step is None else self.feed.seconds(change.asked_ns)
+
+    # What the page asks for.
+
+    def _start(self, _: Content) -> Result:
+        paused = self.session.state.status == "paused"
+        return self.session.resume() if paused else self.session.start()
+
+    def _settings(self, content: Content) -> Result:
+        values = content.get("values")
+        if not isinstance(values, dict):
+            raise SettingError("The page sent no settings: reload it.")
+        given = {name: value for name, value in values.items() if value is not None}
+        self.session.replace(Settings.from_json(given))
+        return None
+
+    def _record(self, content: Content) -> Result:
+        self._burst = self.session.burst(int(content.get("steps") or BURST_STEPS))
+        return None
+
+    def _bursts(self, content: Content) -> Result:
+        every = content.get("burst_every_s")
+        self.session.watch_changes = bool(content.get("watch_changes"))
+        self.session.burst_every_s = None if every is None else float(every)
+        return None
+
+    def _verify(self, content: Content) -> Result:
+        _, found = self._found(content)
+        self._tried, self._kept = str(content.get("finding")), None
+        self._trial = self.session.verify(found)
+        return None
+
+    def _cancel(self, _: Content) -> Result:
+        if self._trial is not None:
+            self._trial.cancel()
+        return None
+
+    def _decide(self, *, keep: bool) -> Result:
+        trial = self._trial
+        if trial is None or trial.verification is None:
+            raise SettingError("There is no finished trial to keep or revert.")
+        if keep:
+            self.session.apply(trial.verification.settings)
+        self._kept = keep
+        return None
+
+    def _dismiss(self, _: Content) -> Result:
+        self._trial = self._tried = self._kept = None
+        return None
+
+    def _found(self, content: Content) -> tuple[Any, Any]:
+        """The Run and the finding that the page means."""
+        run, findings = self.recorded()
+        which = content.get("finding")
+        if findings is None or not str(which).isdigit() or int(str(which)) >= len(findings):
+            raise RunError("That finding is gone: a newer burst took its place.")
+        return run, findings[int(str(which))]
+
+    def _show_finding(self, content: Content) -> Result:
+        run, finding = self._found(content)
+        return self._widget(run, finding)
+
+    def _timeline(self, content: Content) -> Result:
+        return self._widget(self._run(content), None)
+
+    def _widget(self, run: Any, finding: Any | None) -> Result:
+        if self._show is None:
+            raise RunError("The timeline needs a notebook: run.timeline() shows it there.")
+        return {"title": f"Timeline of {visible(run.name)}", "widget": self._show(run, finding)}
+
+    def _run(self, content: Content) -> Any:
+        return self.shelf.runs[str(content.get("name"))]
+
+    def _open(self, content: Content) -> Result:
+        run = self._run(content)
+        return {"title": f"Run {visible(run.name)}", "text": visible_lines(repr(run))}
+
+    def _compare(self, content: Content) -> Result:
+        if self.shelf.baseline is None:
+            raise RunError("Choose a baseline first.")
+        first, second = self.shelf.runs[self.shelf.baseline], self._run(content)
+        title = f"{visible(second.name)} against {visible(first.name)}"
+        return {"title": title, "text": visible_lines(repr(first.compare(second)))}
+
+    def _baseline(self, content: Content) -> Result:
+        name = content.get("name")
+        self.shelf.baseline = None if name is None else str(name)
+        self.shelf.compare_all()
+        self.forget_history()
+        return None
+
+    def _note(self, content: Content) -> Result:
+        self.shelf.write_note(str(content.get("name")), str(content.get("text", "")))
+        self.forget_history()
+        return None
+
+    def _delete(self, content: Content) -> Result:
+        name = str(content.get("name"))
+        self.shelf.runs.delete(name)
+        self.forget_history()
+        self.say(f"{name} was deleted.")
+        return None
+
+    def _report(self, content: Content) -> Result:
+        run = self._run(content)
+        target = Path(run.place).with_suffix(".html")
+        command = [sys.executable, "-m", "workbench", "report", str(run.place), "-o", str(target)]
+        if self.shelf.baseline not in (None, run.name):
+            command += ["--baseline", str(self.shelf.runs[str(self.shelf.baseline)].place)]
+        self.say(f"Writing the report of {run.name}…")
+        done = subprocess.run(  # noqa: S603 - our own command over the user's own folder
+            command, capture_output=True, text=True, timeout=REPORT_LIMIT_S, check=False
+        )
+        if done.returncode:
+            raise RunError(done.stderr.strip().splitlines()[-1] if done.stderr else "No report.")
+        self.say(f"Report: {target}")
+        return {"path": str(target)}
+
+
+def visible_lines(text: str) -> str:
+    """Text of several lines without what could hide or turn it."""
+    return "\n".join(visible(line) for line in text.split("\n"))
+
+
+def colours() -> dict[str, str]:
+    """The palette's colours for what the live charts draw."""
+    found = {name: palette.category(name).colour for name in (*LOOK, "communication")}
+    return {**found, "storage": palette.stall("storage").colour}

@@ -1,0 +1,179 @@
+"""Telemetry as the page gets it: new rows only, few enough, as binary columns."""
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Columns = Mapping[str, NDArray[Any]]
+Packed = tuple[dict[str, Any], list[bytes]]
+
+WIDE = ("step", "at_s")
+NARROW = (
+    *("step_ns", "input_ns", "forward_ns", "backward_ns", "optimizer_ns", "other_ns"),
+    *("loss", "samples"),
+)
+SYSTEM_WIDE = ("at_s",)
+MOST = 400
+"""Rows of one message: with two doubles and eight floats each, 19 kB, four times a second."""
+FIRST = 600
+"""Of a page that has just come: as many newest steps as they are, and as many points before."""
+
+
+class TelemetryLike(Protocol):
+    """Where the numbers come from (``session.telemetry``)."""
+
+    def columns(self, since_step: int = ...) -> Columns:
+        """Steps after one, a column a part."""
+
+    def system(self, since_ns: int = ...) -> Columns:
+        """Samples of the machine after a moment."""
+
+
+class Feed:
+    """Remembers what was sent, and hands over what is new."""
+
+    def __init__(self, telemetry: TelemetryLike) -> None:
+        self._telemetry = telemetry
+        self._origin_ns: float | None = None
+        self._step = -1
+        self._moment_ns = -1
+        self._reset = True
+
+    def rewind(self) -> None:
+        """Start over: a page came that has nothing yet."""
+        self._step = self._moment_ns = -1
+        self._reset = True
+
+    def seconds(self, at_ns: float) -> float | None:
+        """A moment on the page's clock; ``None`` before anything was measured."""
+        return None if self._origin_ns is None else (at_ns - self._origin_ns) / 1e9
+
+    def take(self) -> tuple[dict[str, Any], list[bytes]]:
+        """The new rows of both tables: what the message says of them, and their buffers."""
+        reset, self._reset = self._reset, False
+        said: dict[str, Any] = {}
+        buffers: list[bytes] = []
+        for name, found in (("steps", self._steps(reset)), ("system", self._system(reset))):
+            if found is not None:
+                said[name] = found[0]
+                buffers += found[1]
+        return said, buffers
+
+    def _steps(self, reset: bool) -> Packed | None:
+        rows = after(self._telemetry.columns(self._step), "step", self._step)
+        count = len(rows["step"]) if "step" in rows else 0
+        if count == 0:
+            return _empty(WIDE, NARROW) if reset else None
+        self._step = int(rows["step"][-1])
+        timed = self._timed(rows)
+        if reset and count > FIRST:
+            old, new = (_part(timed, end) for end in (slice(0, -FIRST), slice(-FIRST, None)))
+            shrunk = pooled(old, FIRST)
+            names = (*WIDE, *NARROW)
+            timed = {n: np.concatenate([_col(shrunk, n), _col(new, n)]) for n in names}
+        elif count > MOST:
+            timed = pooled(timed, MOST)
+        return packed(timed, WIDE, NARROW, reset=reset)
+
+    def _system(self, reset: bool) -> Packed | None:
+        rows = after(self._telemetry.system(self._moment_ns), "at_ns", self._moment_ns)
+        count = len(rows["at_ns"]) if "at_ns" in rows else 0
+        if count == 0:
+            return _empty(SYSTEM_WIDE, tuple(SYSTEM)) if reset else None
+        self._moment_ns = int(rows["at_ns"][-1])
+        shown = pooled(self._timed(system_columns(rows)), MOST)
+        return packed(shown, SYSTEM_WIDE, tuple(SYSTEM), reset=reset)
+
+    def _timed(self, rows: Columns) -> dict[str, NDArray[Any]]:
+        at = np.asarray(rows["at_ns"], dtype=np.float64)
+        if self._origin_ns is None:
+            self._origin_ns = float(at[0])
+        return {**rows, "at_s": (at - self._origin_ns) / 1e9}
+
+
+SYSTEM: Mapping[str, tuple[str, ...]] = {
+    "device_share": ("device_share", "device_utilisation", "device_utilization"),
+    "device_bytes": ("device_bytes", "device_memory_bytes", "device_memory"),
+    "device_power_w": ("device_power_w", "device_power"),
+    "device_clock_hz": ("device_clock_hz", "device_clock"),
+    "cpu_share": ("cpu_share",),
+    "cpu_busiest": ("cpu_busiest",),
+    "rss_bytes": ("rss_bytes", "rss"),
+    "disk_read_bytes_s": ("disk_read_bytes_s", "disk_read_bytes_per_s"),
+    "disk_write_bytes_s": ("disk_write_bytes_s", "disk_write_bytes_per_s"),
+    "network_in_bytes_s": ("network_in_bytes_s", "network_received_bytes_per_s"),
+    "queue_depth": ("queue_depth", "loader_queue_depth"),
+}
+"""Columns that the page draws, and what telemetry may call them."""
+
+
+def system_columns(rows: Columns) -> dict[str, NDArray[Any]]:
+    """The samples under the page's names; processors as their mean and the busiest."""
+    found: dict[str, NDArray[Any]] = {"at_ns": np.asarray(rows["at_ns"], dtype=np.float64)}
+    for name, known in SYSTEM.items():
+        own = next((rows[each] for each in known if each in rows), None)
+        if own is not None:
+            found[name] = np.asarray(own, dtype=np.float64)
+    return found
+
+
+def after(rows: Columns, name: str, last: float) -> Columns:
+    """The rows whose ``name`` is above ``last``."""
+    if name not in rows:
+        return {}
+    start = int(np.searchsorted(rows[name], last, side="right"))
+    return {key: column[start:] for key, column in rows.items()}
+
+
+def pooled(rows: Columns, most: int) -> dict[str, NDArray[Any]]:
+    """At most ``most`` rows: neighbours become their mean, the moment and the step the last.
+
+    Means keep sums true, so that parts of a step still add up to it. What was not measured is left
+    out of a mean.
+    """
+    count = len(next(iter(rows.values())))
+    group = -(-count // most)
+    if group <= 1:
+        return dict(rows)
+    starts = np.arange(0, count, group)
+    lasts = np.minimum(starts + group, count) - 1
+    made: dict[str, NDArray[Any]] = {}
+    for name, column in rows.items():
+        if name in ("step", "at_s", "at_ns"):
+            made[name] = column[lasts]
+            continue
+        there = np.isfinite(column)
+        sums = np.add.reduceat(np.where(there, column, 0.0), starts)
+        counts = np.add.reduceat(there.astype(np.int64), starts)
+        made[name] = np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
+    return made
+
+
+def packed(
+    rows: Columns, wide: tuple[str, ...], narrow: tuple[str, ...], *, reset: bool
+) -> Packed:
+    """Rows as two buffers: ``wide`` columns as doubles, ``narrow`` ones as floats."""
+    count = len(rows[wide[0]])
+    doubles = np.concatenate([_col(rows, name) for name in wide]).astype("<f8")
+    there = [name for name in narrow if name in rows]
+    floats = [np.asarray(rows[name], dtype="<f4") for name in there]
+    joined = np.concatenate(floats) if floats else np.empty(0, dtype="<f4")
+    said = {"count": count, "wide": list(wide), "columns": there, "reset": reset}
+    return said, [doubles.tobytes(), joined.tobytes()]
+
+
+def _empty(wide: tuple[str, ...], narrow: tuple[str, ...]) -> Packed:
+    return {"count": 0, "wide": list(wide), "columns": list(narrow), "reset": True}, [b"", b""]
+
+
+def _part(rows: Columns, which: slice) -> dict[str, NDArray[Any]]:
+    return {name: column[which] for name, column in rows.items()}
+
+
+def _col(rows: Columns, name: str) -> NDArray[Any]:
+    found = rows.get(name)
+    if found is not None:
+        return found
+    return np.full(len(rows["at_s"]), np.nan)

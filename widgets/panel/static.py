@@ -1,0 +1,151 @@
+"""The panel without a kernel: what was in force, measured and found, as a page and as text."""
+
+from typing import TYPE_CHECKING, Any
+
+from workbench.figures import palette
+from workbench.pages.assets import page
+from workbench.pages.escape import escape, visible
+from workbench.pages.findings import findings_section, findings_text
+from workbench.pages.table import Column, Table, table_html, table_text
+from workbench.units import NOT_MEASURED, share_text, time_text
+from workbench.widgets.panel.drawing import PARTS, part_totals, parts_picture, step_picture
+from workbench.widgets.words import word
+
+if TYPE_CHECKING:
+    from workbench.widgets.panel.desk import Desk
+
+_WORDS = {
+    "ready": "Not started yet",
+    "running": "Was running",
+    "paused": "Was paused",
+    "busy": "Was measuring",
+    "stopping": "Was stopping",
+    "stopped": "Stopped",
+    "failed": "Failed",
+}
+
+
+def static_html(desk: "Desk") -> str:
+    """State, settings, charts with their tables, changes, findings and Runs."""
+    state = desk.session.state
+    steps = desk.session.telemetry.columns(-1)
+    trouble = " ".join(str(text) for text in (state.error, state.remedy) if text)
+    parts = [f'<p class="wb-verdict">{escape(verdict(desk, steps))}</p>']
+    parts.append(f'<p class="wb-quiet">{escape(_how(desk))}</p>')
+    if trouble:
+        parts.append(f"<p>✕ {escape(trouble)}</p>")
+    run, findings = desk.recorded()
+    if findings is not None:
+        parts += [f"<h3>Findings in {escape(run.name)}</h3>", findings_section(findings)]  # type: ignore[union-attr]
+    if _count(steps):
+        marks = [(c.number, c.step) for c in desk.session.changes if c.step is not None]
+        parts += ["<h3>Step time</h3>", step_picture(steps, marks)]
+        parts += ["<h3>Where a step goes</h3>", parts_picture(part_totals(steps))]
+        parts.append(table_html(parts_table(steps), caption=False))
+    for table in (settings_table(desk), changes_table(desk), runs_table(desk)):
+        if table.rows:
+            parts += [f"<h3>{escape(table.caption)}</h3>", table_html(table, caption=False)]
+    return page(*parts)
+
+
+def static_text(desk: "Desk") -> str:
+    """The same for a terminal."""
+    steps = desk.session.telemetry.columns(-1)
+    parts = [visible(verdict(desk, steps)), visible(_how(desk))]
+    if _count(steps):
+        parts.append(table_text(parts_table(steps)))
+    tables = (settings_table(desk), changes_table(desk))
+    parts += [table_text(table) for table in tables if table.rows]
+    _, findings = desk.recorded()
+    if findings is not None:
+        parts.append(findings_text(findings))
+    return "\n\n".join(parts)
+
+
+def verdict(desk: "Desk", steps: Any) -> str:
+    """One sentence."""
+    state = desk.session.state
+    if not _count(steps):
+        return f"{_WORDS.get(state.status, state.status)}: {desk.title}"
+    median = time_text(_median(steps["step_ns"]))
+    totals = part_totals(steps)
+    whole = sum(ns for ns in totals.values() if ns)
+    waits = totals["input_ns"]
+    said = f"A step of {desk.title} takes {median}"
+    if waits is not None and whole:
+        said += f", {share_text(waits / whole)} of it waiting for data"
+    return said
+
+
+def parts_table(steps: Any) -> Table:
+    """Time per step of every part."""
+    totals = part_totals(steps)
+    whole = sum(ns for ns in totals.values() if ns)
+    rows = tuple(
+        (palette.category(PARTS[name]).label, None if ns is None or not whole else ns / whole, ns)
+        for name, ns in totals.items()
+    )
+    columns = (
+        Column(name="part"),
+        Column(name="share of the step", kind="share"),
+        Column(name="mean per step", kind="time"),
+    )
+    return Table(caption="Where a step goes", columns=columns, rows=rows)
+
+
+def settings_table(desk: "Desk") -> Table:
+    """What is switched; empty when everything is as the user has it."""
+    changes = desk.session.state.settings.changes()
+    effective = desk.session.effective
+    rows = tuple((n, word(v), _own(effective.get(n))) for n, v in changes.items())
+    names = ("setting", "in force", "as yours")
+    return Table(caption="Settings", columns=tuple(Column(name=n) for n in names), rows=rows)
+
+
+def changes_table(desk: "Desk") -> Table:
+    """Every change of a switch with its effect."""
+    told = desk.sections()["changes"]["rows"]
+    rows = tuple(
+        (row["number"], row["text"], row["step"], row["before"], row["after"])
+        + (row["error"] or row["effect"],)
+        for row in told
+    )
+    names = ("", "change", "from step", "before", "after", "effect")
+    columns = tuple(Column(name=n) for n in names)
+    return Table(caption="What the switches did", columns=columns, rows=rows)
+
+
+def runs_table(desk: "Desk") -> Table:
+    """The Runs on disk."""
+    told = desk.shelf.section()["rows"]
+    rows = tuple((r["name"], r["created"], r["settings"], r["step"], r["note"]) for r in told[:10])
+    names = ("run", "recorded", "settings", "median step", "note")
+    columns = tuple(Column(name=n) for n in names)
+    return Table(caption=f"Runs in {desk.shelf.folder}", columns=columns, rows=rows)
+
+
+def _how(desk: "Desk") -> str:
+    state = desk.session.state
+    cost = state.overhead_ratio
+    said = [
+        f"{_WORDS.get(state.status, state.status)} when this was shown",
+        f"step {state.step}" if state.step else "no step yet",
+        f"watching costs {NOT_MEASURED if cost is None else share_text(cost)}",
+        f"settings: {state.settings}",
+    ]
+    return " · ".join(said)
+
+
+def _own(value: Any) -> str:
+    return NOT_MEASURED if value is None else word(value)
+
+
+def _count(steps: Any) -> int:
+    return len(steps["step"]) if "step" in steps else 0
+
+
+def _median(values: Any) -> float | None:
+    import numpy as np
+
+    there = values[np.isfinite(values)]
+    return float(np.median(there)) if len(there) else None

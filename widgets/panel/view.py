@@ -1,0 +1,203 @@
+"""What the page shows of a session, as plain data: status, changes, findings, trial, Runs."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workbench.figures.comparison import MARKS, interval_text
+from workbench.pages.escape import visible
+from workbench.pages.evidence import evidence_rows
+from workbench.pages.findings import bound, mark, setting_text, where
+from workbench.statistics.change import Change
+from workbench.units import NOT_MEASURED, count_text, share_text, time_text
+from workbench.widgets.words import differing_words, settings_words
+
+COMPARED = 200
+"""Steps on each side of a change whose median is shown."""
+EVIDENCE = 12
+
+NEVER = "Record a burst: ten steps under torch.profiler say what is wrong, worst first."
+CLEAN = "No finding: no rule fires on what the last burst recorded."
+
+_ACTS = {
+    "ready": ("start", "apply"),
+    "running": ("pause", "stop", "burst", "apply", "verify"),
+    "paused": ("start", "step", "stop", "burst", "apply", "verify"),
+    "busy": ("stop",),
+    "stopped": ("start", "apply"),
+    "failed": ("start", "apply"),
+}
+
+
+def can(status: str) -> dict[str, bool]:
+    """What a button may do in this state; what cannot act is disabled."""
+    names = ("start", "pause", "step", "stop", "burst", "apply", "verify")
+    return {name: name in _ACTS.get(status, ()) for name in names}
+
+
+def status_section(state: Any, *, title: str, readonly: bool, changes: int) -> dict[str, Any]:
+    """The status line and what the buttons can do."""
+    settings = state.settings.to_json()
+    pending = None if state.pending is None else state.pending.to_json()
+    return {
+        "title": visible(title),
+        "readonly": readonly,
+        "status": state.status,
+        "doing": visible(state.doing),
+        "error": None if state.error is None else visible(str(state.error)),
+        "remedy": None if state.remedy is None else visible(str(state.remedy)),
+        "step": state.step,
+        "epoch": state.epoch,
+        "samples_per_s": number(state.samples_per_s),
+        "overhead": number(state.overhead_ratio),
+        "settings": settings,
+        "settings_text": settings_words(settings),
+        "pending": pending,
+        "pending_text": None if pending is None else differing_words(settings, pending),
+        "can": {**can(state.status), "undo": changes > 0 and can(state.status)["apply"]},
+    }
+
+
+def number(value: Any) -> float | None:
+    """A number for JSON; ``None`` for what is none."""
+    return float(value) if value is not None and np.isfinite(value) else None
+
+
+def changes_section(changes: Sequence[Any], steps: dict[str, NDArray[Any]]) -> dict[str, Any]:
+    """Every change of a switch with the median step before and after it."""
+    rows: list[dict[str, Any]] = []
+    last: dict[str, dict[str, str]] = {}
+    borders = [None, *(change.step for change in changes), None]
+    for i, change in enumerate(changes):
+        rows.append(_change(change, steps, borders[i], borders[i + 2]))
+        if change.effect is not None and change.error is None:
+            names = _fields(change)
+            text = effect_text(change.effect)
+            if len(names) > 1:
+                text = f"with {len(names) - 1} more: {text}"
+            told = {"verdict": change.effect.verdict, "text": f"last time {text}"}
+            last.update(dict.fromkeys(names, told))
+    return {"rows": rows, "fields": last}
+
+
+def _fields(change: Any) -> list[str]:
+    before, after = change.before.to_json(), change.after.to_json()
+    return [n for n in {**before, **after} if before.get(n) != after.get(n)]
+
+
+def _change(
+    change: Any, steps: dict[str, NDArray[Any]], start: int | None, end: int | None
+) -> dict[str, Any]:
+    before, after = (_median(steps, *span) for span in ((start, change.step), (change.step, end)))
+    effect = change.effect
+    waits = "still the same steps" if change.step is None else "too few steps yet"
+    return {
+        "number": change.number,
+        "step": "pending" if change.step is None else count_text(change.step),
+        "text": visible(differing_words(change.before.to_json(), change.after.to_json())),
+        "error": None if change.error is None else visible(change.error),
+        "verdict": "" if effect is None else effect.verdict,
+        "effect": waits if effect is None else effect_text(effect),
+        "before": time_text(before),
+        "after": time_text(None if change.step is None else after),
+    }
+
+
+def _median(
+    steps: dict[str, NDArray[Any]], start: int | None, end: int | None
+) -> float | None:
+    if "step" not in steps or not len(steps["step"]):
+        return None
+    numbers = steps["step"]
+    low = 0 if start is None else int(np.searchsorted(numbers, start))
+    high = len(numbers) if end is None else int(np.searchsorted(numbers, end))
+    times = steps["step_ns"][low:high][-COMPARED:]
+    times = times[np.isfinite(times)]
+    return float(np.median(times)) if len(times) else None
+
+
+def effect_text(change: Change) -> str:
+    """A change in words: ▲ 31 % (28–34) less time."""
+    sign = MARKS[change.verdict]
+    if change.ratio is None or change.low is None or change.high is None:
+        return f"{sign} cannot tell"
+    return f"{sign} {interval_text(change.ratio, change.low, change.high)} time"
+
+
+def findings_section(run: Any | None, findings: Sequence[Any] | None) -> dict[str, Any]:
+    """The findings of the last recording, worst first."""
+    if run is None or findings is None:
+        return {"run": None, "rows": [], "empty": NEVER}
+    rows = [_finding(i, found) for i, found in enumerate(findings)]
+    return {"run": visible(run.name), "rows": rows, "empty": CLEAN}
+
+
+def _finding(i: int, found: Any) -> dict[str, Any]:
+    about = " · ".join(part for part in (found.code, where(found)) if part)
+    return {
+        "id": str(i),
+        "mark": mark(found),
+        "severity": found.severity if found.verdict == "yes" else "",
+        "title": visible(found.title),
+        "advice": visible(found.advice),
+        "evidence": evidence_rows(found.evidence)[:EVIDENCE],
+        "about": about,
+        "bound": bound(found),
+        "setting": setting_text(found),
+        "can_try": bool(found.setting) and found.verdict != "no",
+        "can_show": True,
+    }
+
+
+def trial_section(trial: Any | None, *, finding: str | None, kept: bool | None) -> Any:
+    """A trial of a setting: still measuring, or how it came out."""
+    if trial is None:
+        return None
+    answer = trial.verification
+    found = {
+        "status": trial.status,
+        "what": visible(trial_words(trial)),
+        "finding": finding,
+        "running": trial.status in RUNNING,
+        "sentence": None,
+        "advice": None,
+        "gain": None,
+        "parity": None,
+        "bound": None,
+        "error": None if trial.error is None else visible(str(trial.error)),
+        "kept": kept,
+    }
+    if answer is not None:
+        found["sentence"] = visible(answer.sentence)
+        found["advice"] = answer.advice
+        found["gain"] = effect_text(answer.change)
+        found["parity"] = None if answer.parity is None else visible(answer.parity.reason)
+        if answer.bound is not None:
+            found["bound"] = f"{share_text(answer.bound.saving)} less time, said the finding"
+    return found
+
+
+RUNNING = ("waiting", "running", "measuring", "verifying", "recording", "reading")
+
+
+def trial_words(trial: Any) -> str:
+    """What is tried."""
+    settings = getattr(trial, "settings", None)
+    return "a setting" if settings is None else settings_words(settings.to_json())
+
+
+def burst_words(burst: Any | None) -> str | None:
+    """What a burst is at, for its button; ``None`` when none is under way."""
+    words = {
+        "waiting": "Burst: waits for a step…",
+        "recording": "Burst: recording…",
+        "reading": "Burst: reading…",
+    }
+    return None if burst is None else words.get(burst.status)
+
+
+def size_words(step_ns: float | None) -> str:
+    """A median step, or that there is none."""
+    return NOT_MEASURED if step_ns is None else time_text(step_ns)
