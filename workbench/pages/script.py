@@ -1,7 +1,7 @@
 """One script out of small ones: a page gets the modules of a view as one text.
 
-A bundler would do the same; these modules import nothing but each other, so that taking their import
-and export words away and writing them one after the other is all there is to do.
+A bundler would do the same; these modules import nothing but each other, so that taking their
+import and export words away and writing them one after the other is all there is to do.
 """
 
 import re
@@ -17,7 +17,7 @@ _COMMENT = re.compile(r"^[ \t]*/\*\*(?:(?!\*/).)*\*/\n", re.MULTILINE | re.DOTAL
 def joined(package: str, entry: str) -> str:
     """The script ``entry`` of a package with every module that it imports, each before its use.
 
-    Top-level names must differ between the modules, and an import is one ``import { … } from "./…"``.
+    Top-level names must differ between the modules; an import is one ``import { … } from "./…"``.
     Comments that describe types stay in the files: a page carries none.
 
     Args:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from workbench.pages.folded import Folded
     from workbench.pages.run import PartName, Section
     from workbench.pages.static import StaticFigure
+    from workbench.pages.timeline.static import StaticTimeline
     from workbench.run.compare import Comparison
     from workbench.run.found import Findings
     from workbench.run.more import Subject
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from workbench.run.summary import Summary
     from workbench.store.loader import LoaderRecords
     from workbench.trace.table import Trace
+    from workbench.widgets.timeline import Timeline
 
 FigureName = Literal[
     "breakdown",
@@ -317,6 +319,27 @@ class Run:
 
         chosen = self.rank(rank)
         return open_perfetto(self.traces[self.ranks.index(chosen)], lambda: chosen.trace)
+
+    def timeline(
+        self,
+        *,
+        ranks: Sequence[int] | None = None,
+        static: bool | None = None,
+        most_bytes: int | None = None,
+    ) -> Timeline | StaticTimeline:
+        """Everything that was recorded, as lanes on one clock, to zoom, search and select in.
+
+        Args:
+            ranks: Numbers of the ranks to stack; by default the first eight.
+            static: Whether to give a page that needs no kernel instead of a widget. By default it
+                is one where nobody can act on a widget: without the extra ``notebook``, and in
+                notebooks that run headless (papermill, nbconvert).
+            most_bytes: How large the static page may be, by default 500 kB; of more events short
+                neighbours are drawn together, and it says so.
+        """
+        from workbench.run.timeline import timeline
+
+        return timeline(self, ranks=ranks, static=static, most_bytes=most_bytes)
 
     def rank(self, number: int | None = None) -> RankAnalysis:
         """The answers for one rank, the first when none is named."""

@@ -5,17 +5,42 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from workbench.errors import RunError
+from workbench.errors import MissingExtraError, RunError
 from workbench.pages.timeline.labels import Labels
 from workbench.pages.timeline.scene import Counter, Scene, Track
 from workbench.run.view import device_label, whose
 
 if TYPE_CHECKING:
+    from workbench.pages.timeline.static import StaticTimeline
     from workbench.run.rank import RankAnalysis
     from workbench.run.run import Run
+    from workbench.widgets.timeline import Timeline
 
 MOST_RANKS = 8
 """Of so many ranks a timeline shows everything; more are asked for by name."""
+
+
+def timeline(
+    run: Run,
+    *,
+    ranks: Sequence[int] | None = None,
+    static: bool | None = None,
+    most_bytes: int | None = None,
+) -> Timeline | StaticTimeline:
+    """The widget, or the static page where a widget is not asked for or cannot be had."""
+    from workbench.pages.timeline.static import NOTEBOOK_BYTES, StaticTimeline, check_bytes
+
+    size = NOTEBOOK_BYTES if most_bytes is None else check_bytes(most_bytes)
+    if static is not True:
+        try:
+            from workbench.widgets.timeline import Timeline, headless
+        except MissingExtraError:
+            if static is False:
+                raise
+        else:
+            if static is False or not headless():
+                return Timeline(run, ranks=ranks, most_bytes=size)
+    return StaticTimeline(scene=scene_of(run, ranks), most_bytes=size)
 
 
 def scene_of(run: Run, ranks: Sequence[int] | None = None) -> Scene:
@@ -30,7 +55,8 @@ def scene_of(run: Run, ranks: Sequence[int] | None = None) -> Scene:
     tracks: list[Track] = []
     counters: list[Counter] = []
     notes: list[str] = []
-    for place, (rank, move) in enumerate(zip(shown, _moves(run, shown, notes), strict=True)):
+    moves = _moves(run, shown, notes)
+    for place, (rank, move) in enumerate(zip(shown, moves, strict=True)):
         prefix = whose(run, rank).replace(", ", " · ")
         tracks += _tracks(rank, labels, prefix, place, move)
         counters += _counters(run, rank, prefix, place, move)
@@ -50,6 +76,7 @@ def scene_of(run: Run, ranks: Sequence[int] | None = None) -> Scene:
         start=min((low for low, _ in bounds), default=0),
         end=max((high for _, high in bounds), default=0),
         ranks=tuple(whose(run, rank).removesuffix(", ") for rank in shown),
+        moves=tuple(moves),
         notes=tuple(notes),
     )
 

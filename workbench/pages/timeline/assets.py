@@ -26,8 +26,7 @@ _WAKE = """(async () => {{
     }});
   }}
 }})();"""
-"""Unpacks the script and runs it as a script element: a policy that allows inline scripts allows it,
-and nothing is evaluated from text."""
+"""Unpacks the script and runs it as an element: policies that allow inline scripts allow that."""
 
 
 @cache

@@ -1,6 +1,7 @@
 """What ran beside the loop: loader workers, and counters of memory and machine."""
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,15 +24,16 @@ _STAGES = (
 )
 
 
-def loader_tracks(batches: "pd.DataFrame", labels: Labels, *, rank: int, move: int) -> Iterator[Track]:
+def loader_tracks(
+    batches: "pd.DataFrame", labels: Labels, *, rank: int, move: int
+) -> Iterator[Track]:
     """One track a worker: its batches, and inside them what it did; then pinning."""
     group = "Loader"
-    for (stream, worker), mine in batches.groupby(["stream", "worker"], sort=True):
-        if int(worker) < 0:
-            continue
+    known = batches[batches["worker"].fillna(-1) >= 0]
+    for (stream, worker), mine in known.groupby(["stream", "worker"], sort=True):
         parts = [_spans(mine, "fetch_start_ns", "fetch_ns", labels, "other", "batch")]
         parts += [_spans(mine, at, ns, labels, part, said) for at, ns, part, said in _STAGES]
-        several = batches["stream"].nunique() > 1
+        several = known["stream"].nunique() > 1
         name = f"loader {stream}, worker {worker}" if several else f"worker {worker}"
         yield _joined(parts, name, group, rank, move)
     pinned = _spans(batches, "pin_start_ns", "pin_ns", labels, "pin", "pin batch")
@@ -52,14 +54,17 @@ def _spans(  # noqa: PLR0917
     )
 
 
-def _joined(parts: list[tuple[Any, Any, Any]], name: str, group: str, rank: int, move: int) -> Track:
+def _joined(
+    parts: list[tuple[Any, Any, Any]], name: str, group: str, rank: int, move: int
+) -> Track:
     start, dur, code = (np.concatenate(column) for column in zip(*parts, strict=True))
     return track("loader", name, group, rank, start + move, dur, code)
 
 
 def memory_counters(memory: MemoryEvents, *, group: str, rank: int, move: int) -> Iterator[Counter]:
     """Allocated and reserved bytes of every device that the allocator told of."""
-    for kind, index in sorted(set(zip(memory.device_type.tolist(), memory.device_index.tolist()))):
+    pairs = memory.device_type.tolist(), memory.device_index.tolist()
+    for kind, index in sorted(set(zip(*pairs, strict=True))):
         mine = (memory.device_type == kind) & (memory.device_index == index)
         place = "host" if kind == CPU else f"device {max(index, 0)}"
         for values, what in (
@@ -89,15 +94,21 @@ def trace_counters(trace: Trace, *, group: str, rank: int, move: int) -> Iterato
             yield Counter(name=name, group=group, rank=rank, unit="number", at=at, value=value)
 
 
-def system_counters(samples: "pd.DataFrame", *, group: str, rank: int, move: int) -> Iterator[Counter]:
+def system_counters(
+    samples: "pd.DataFrame", *, group: str, rank: int, move: int
+) -> Iterator[Counter]:
     """Processor time and memory of the process and of each device, as sampled beside the loop."""
     for process, mine in samples.groupby("process", sort=False):
         if process == "device":
             for device, own in mine.groupby("device"):
                 for column, what, unit in _DEVICE_COLUMNS:
-                    yield from _sampled(own, column, f"GPU {device} {what}", unit, group, rank, move)
+                    yield from _sampled(
+                        own, column, f"GPU {device} {what}", unit, group, rank, move
+                    )
         elif process == "training":
-            yield from _sampled(mine, "resident_bytes", "process memory", "bytes", group, rank, move)
+            yield from _sampled(
+                mine, "resident_bytes", "process memory", "bytes", group, rank, move
+            )
             yield from _busy(mine, group, rank, move)
 
 
@@ -138,7 +149,7 @@ def thinned(at: Any, value: Any, most: int = MOST_POINTS) -> tuple[Any, Any]:
         return at, value
     edges = np.linspace(0, len(at), most // 2 + 1).astype(np.int64)
     kept: list[int] = []
-    for first, last in zip(edges[:-1], edges[1:], strict=True):
+    for first, last in pairwise(edges.tolist()):
         pair = {first + int(value[first:last].argmin()), first + int(value[first:last].argmax())}
         kept += sorted(pair)
     return at[kept], value[kept]

@@ -2,7 +2,7 @@
  * From packed bytes to typed arrays; the other side of `encode.py`.
  *
  * @typedef {{name: string, label: string, colour: string, hatched: boolean, idle: boolean,
- *   dark: boolean}} Category
+ *   waits: string}} Category
  * @typedef {{scene: Scene, first: number, last: number, track: Track, depth: number,
  *   sums: Sums | null}} Row  Events `first` to `last` (excluded): sorted, never overlapping.
  * @typedef {{kinds: number[], total: Float64Array}} Sums

@@ -106,7 +106,7 @@ export function eventPanel(scene, event, go, zoom, more) {
   const lasts = scene.end[event] - scene.start[event];
   add(category.idle && track.kind === "idle" ? "The device idles" : "Takes", timeText(lasts));
   add("From", instantText(scene.start[event]));
-  add("What", category.label);
+  add("What", track.kind === "idle" ? `the device waits ${category.waits}` : category.label);
   add("Where", [track.group, track.name].filter(Boolean).join(" · "));
   const step = stepOf(scene, track.rank, scene.start[event]);
   if (step) add("In", step);
@@ -183,10 +183,10 @@ export function rangePanel(scene, range, summary, source, actions) {
   const tables = element("div", "wbt-tables");
   const known = new Map(scene.categories.map((each) => [each.name, each]));
   const named = (/** @type {string} */ text, /** @type {string} */ category) => {
-    const cell = element("span");
+    const cell = element("span", "wbt-named");
     const colour = known.get(category);
     if (colour) cell.append(patch(colour));
-    cell.append(text);
+    cell.append(element("span", "", text));
     return cell;
   };
   for (const each of summary.breakdowns) {

@@ -17,7 +17,9 @@ from workbench.trace.table import DEVICE_WORK, Kind, Trace
 from workbench.units import bytes_text, time_text
 
 
-def idle_track(idle: Idle, trace: Trace, labels: Labels, *, group: str, rank: int, move: int) -> Track:
+def idle_track(
+    idle: Idle, trace: Trace, labels: Labels, *, group: str, rank: int, move: int
+) -> Track:
     """Every stretch in which no stream of the device works, cut where its cause changes.
 
     A piece is called by its cause and by the operator or range that the host was in meanwhile; it
@@ -54,7 +56,7 @@ def _uncertain(ns: int) -> str:
     return f"the device's clock was moved by {time_text(ns)} to the host's" if ns else ""
 
 
-def stream_tracks(  # noqa: PLR0917
+def stream_tracks(
     trace: Trace,
     device: int,
     launches: Launches,

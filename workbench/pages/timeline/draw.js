@@ -38,6 +38,8 @@ const DIMMED = 0.22;
 /** From this width on, in CSS pixels, an event has a name and an edge. */
 const NAMED = 26;
 const LETTER = 6.1;
+/** Above and below the band of a gap. */
+const THIN_GAP = 5;
 
 export class Painter {
   /** @param {HTMLCanvasElement} canvas */
@@ -148,9 +150,9 @@ export class Painter {
     pen.imageSmoothingEnabled = false;
     lines.forEach((line, at) => {
       const thin = line.row?.track.kind === "idle";
-      const gap = thin ? 3 : 1;
+      const gap = thin ? THIN_GAP : 1;
       const top = Math.round((line.top - p.scroll + gap) * p.ratio) / p.ratio;
-      const high = line.height - (thin ? 6 : 2);
+      const high = line.height - 2 * gap;
       pen.drawImage(this.strip, 0, at, columns, 1, 0, top, p.width, high);
     });
   }
@@ -210,7 +212,8 @@ export class Painter {
         const from = Math.max(0, this.x(p, scene.start[i]));
         const room = Math.min(p.width, this.x(p, scene.end[i])) - from;
         if (scene.categories[scene.kindOf[scene.label[i]]].hatched) {
-          this.hatch(p, from, y + (thin ? 3 : 1), room, line.height - (thin ? 6 : 2));
+          const gap = thin ? THIN_GAP : 1;
+          this.hatch(p, from, y + gap, room, line.height - 2 * gap);
         }
         if (!thin && room >= NAMED) this.name(p, i, from, y + line.height / 2, room);
         at = scene.end[i];

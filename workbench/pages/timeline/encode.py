@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.figures.palette import contrast
 from workbench.pages.escape import visible
 from workbench.pages.timeline.labels import KNOWN, NAMES
 from workbench.pages.timeline.scene import Scene, Track
@@ -64,7 +63,7 @@ def shuffled(values: Numbers) -> bytes:
 
 
 def zigzag(references: Numbers) -> Numbers:
-    """References (-1: none) as small numbers: 0 for none, else the change since the last, plus 1."""
+    """References (-1: none) as small numbers: 0 for none, else 1 and the change since the last."""
     known = references >= 0
     change = np.diff(references[known].astype(np.int64), prepend=0)
     made = np.zeros(len(references), np.int64)
@@ -150,7 +149,9 @@ def _header(scene: Scene, totals: NDArray[np.int64] | None) -> dict[str, Any]:
         "notes": [visible(note) for note in scene.notes],
         "names": [visible(name) for name in names],
         "labels": [number for name, category in pairs for number in (names[name], category)],
-        "shapes": list(scene.labels.shapes()) if any(t.shape is not None for t in scene.tracks) else [],
+        "shapes": list(scene.labels.shapes())
+        if any(t.shape is not None for t in scene.tracks)
+        else [],
         "totals": None if totals is None else totals.tolist(),
         "categories": categories(),
         "tracks": [
@@ -188,7 +189,7 @@ def categories() -> list[dict[str, Any]]:
             "colour": KNOWN[name].colour,
             "hatched": KNOWN[name].hatched,
             "idle": KNOWN[name].idle,
-            "dark": contrast("#FFFFFF", KNOWN[name].colour) >= 4.5,
+            "waits": KNOWN[name].waits,
         }
         for name in NAMES
     ]

@@ -29,7 +29,13 @@ def steps_track(steps: Steps, labels: Labels, *, group: str, rank: int, move: in
 
 
 def loop_track(  # noqa: PLR0917
-    trace: Trace, window: Range, steps: Steps | None, labels: Labels, group: str, rank: int, move: int
+    trace: Trace,
+    window: Range,
+    steps: Steps | None,
+    labels: Labels,
+    group: str,
+    rank: int,
+    move: int,
 ) -> Track:
     """Where the loop's thread spends its time, each instant once; for traces without a device."""
     claimed = claimed_spans(trace, window, steps)

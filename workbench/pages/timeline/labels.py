@@ -1,6 +1,7 @@
 """What an event on the timeline is called and in which colour: names and categories as codes."""
 
 import re
+from collections.abc import Callable
 from functools import cache
 
 import numpy as np
@@ -24,9 +25,6 @@ KNOWN: dict[str, Category] = {**CATEGORIES, **OWN}
 NAMES: tuple[str, ...] = tuple(KNOWN)
 CODE: dict[str, int] = {name: code for code, name in enumerate(NAMES)}
 
-_LOADER = re.compile(causes.LOADER_PATTERN + r"|^workbench\.input$")
-_NODE = re.compile(causes.NODE_PATTERN)
-_OPTIMIZER = re.compile(causes.OPTIMIZER_PATTERN)
 _LAUNCH = re.compile(causes.LAUNCH_PATTERN)
 _FORWARD = re.compile(r"(^|\.)forward$", re.IGNORECASE)
 _MOST = 1 << 16
@@ -56,7 +54,7 @@ class Labels:
         for at, both in enumerate(seen.tolist()):
             name, kind = trace.names[both // len(Kind)], Kind(both % len(Kind))
             codes[at] = self.of(name, category_of(name, kind))
-        return codes[where.reshape(-1)]
+        return np.asarray(codes[where.reshape(-1)], np.int32)
 
     def shapes_of(self, trace: Trace, rows: NDArray[np.intp]) -> NDArray[np.int32] | None:
         """Codes of the input shapes of events, -1 for none; ``None`` where none has any."""
@@ -83,39 +81,44 @@ class Labels:
 @cache
 def category_of(name: str, kind: Kind) -> str:
     """The category of an event of that name and kind; one of ``NAMES``."""
-    if kind == Kind.KERNEL:
-        return "communication" if is_communication(name) else "compute"
-    if kind in (Kind.MEMCPY, Kind.MEMSET):
-        return "memory"
-    if kind in (Kind.RUNTIME, Kind.DRIVER):
-        return causes.call_cause(name) or ("launch" if _LAUNCH.search(name) else "host_other")
-    if kind == Kind.PYTHON:
-        return causes.python_cause(name) or "host_python"
-    if kind == Kind.OVERHEAD:
-        return causes.overhead_cause(name)
-    if kind == Kind.PROFILER:
-        return "profiler"
-    if kind == Kind.SYNC:
-        return "synchronization"
-    return _host_category(name, kind)
+    told = _BY_KIND.get(kind)
+    return _host_category(name, kind) if told is None else told(name)
+
+
+def _call(name: str) -> str:
+    return causes.call_cause(name) or ("launch" if _LAUNCH.search(name) else "host_other")
+
+
+_BY_KIND: dict[Kind, Callable[[str], str]] = {
+    Kind.KERNEL: lambda name: "communication" if is_communication(name) else "compute",
+    Kind.MEMCPY: lambda _: "memory",
+    Kind.MEMSET: lambda _: "memory",
+    Kind.RUNTIME: _call,
+    Kind.DRIVER: _call,
+    Kind.PYTHON: lambda name: causes.python_cause(name) or "host_python",
+    Kind.OVERHEAD: causes.overhead_cause,
+    Kind.PROFILER: lambda _: "profiler",
+    Kind.SYNC: lambda _: "synchronization",
+}
+"""Of records whose kind tells enough; operators and ranges are told by their names."""
+
+_RANGES: tuple[tuple[re.Pattern[str], str], ...] = (
+    (STEP_NAME, "step"),
+    (re.compile(causes.LOADER_PATTERN + r"|^workbench\.input$"), "input"),
+    (re.compile(HOST_RANGE.pattern, re.IGNORECASE), "communication"),
+    (re.compile(causes.NODE_PATTERN), "backward"),
+    (re.compile(causes.OPTIMIZER_PATTERN), "optimizer"),
+)
 
 
 def _host_category(name: str, kind: Kind) -> str:
     """Operators and ranges, and whatever the file does not tell the kind of."""
-    if STEP_NAME.match(name):
-        return "step"
-    if _LOADER.search(name):
-        return "input"
-    if cause := causes.range_cause(name):
-        return cause
-    if HOST_RANGE.match(name) or is_communication(name):
-        return "communication"
-    if _NODE.search(name):
-        return "backward"
-    if _OPTIMIZER.search(name):
-        return "optimizer"
-    if kind == Kind.OPERATOR:
-        return "host_operators"
-    if _FORWARD.search(name):
-        return "forward"
-    return "host_other" if kind == Kind.OTHER else "range"
+    known = causes.range_cause(name) or next(
+        (category for pattern, category in _RANGES if pattern.match(name)), None
+    )
+    if known is None and is_communication(name):
+        known = "communication"
+    if known is None and kind != Kind.OPERATOR and _FORWARD.search(name):
+        known = "forward"
+    others = {Kind.OPERATOR: "host_operators", Kind.OTHER: "host_other"}
+    return known or others.get(kind, "range")

@@ -21,7 +21,7 @@
 const HEIGHTS = {
   steps: 20,
   loop: 18,
-  idle: 14,
+  idle: 18,
   stream: 20,
   ranges: 16,
   communication: 16,

@@ -9,7 +9,9 @@ from numpy.typing import NDArray
 from workbench.analysis.nesting import depths, nest
 from workbench.pages.timeline.labels import Labels
 
-TrackKind = Literal["steps", "loop", "thread", "idle", "stream", "ranges", "communication", "loader"]
+TrackKind = Literal[
+    "steps", "loop", "thread", "idle", "stream", "ranges", "communication", "loader"
+]
 
 Times = NDArray[np.int64]
 Codes = NDArray[np.int32]
@@ -74,6 +76,8 @@ class Scene:
     end: int
     ranks: tuple[str, ...]
     """What each rank is called; one empty name where there is one alone."""
+    moves: tuple[int, ...] = (0,)
+    """What was added to each rank's times to bring them to the clock of the first."""
     notes: tuple[str, ...] = ()
     """What a reader must know: clocks that were moved, causes that cannot be trusted."""
 

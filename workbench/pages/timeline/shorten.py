@@ -11,12 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.pages.timeline.encode import pack
+from workbench.pages.timeline.labels import KNOWN, NAMES
 from workbench.pages.timeline.scene import Scene, Track
 from workbench.units import count_text, time_text
 
 SHARE = {"thread": 8, "ranges": 4, "loader": 4}
 """So many times as long may be what is drawn together on the host: devices keep more detail."""
-_ROUNDS = 12
+ROOM = 0.92
+"""Part of the room that a try aims at: names take theirs, too."""
+EXACT = 0.25
+"""How near, in powers of two, the limit comes to the least one."""
+_TRIES = 5
 
 Many = NDArray[np.int64]
 
@@ -45,23 +50,27 @@ def shorten(scene: Scene, most_bytes: int) -> Shortened:
     totals = np.zeros(len(scene.labels), np.int64)
     for each in scene.tracks:
         totals += np.bincount(each.label, minlength=len(totals))
-    low, high = 0.0, float(np.log2(max(scene.end - scene.start, 2)))
-    best: tuple[Scene, bytes, int] | None = None
-    for _ in range(_ROUNDS):
-        limit = int(2 ** ((low + high) / 2))
+    wanted = len(scene) * most_bytes / len(whole) * ROOM
+    for _ in range(_TRIES):
+        limit = _limit_for(scene, wanted)
         made = _merged(scene, limit)
         data = pack(made, totals=totals)
         if len(data) <= most_bytes:
-            best, high = (made, data, limit), (low + high) / 2
-        else:
-            low = (low + high) / 2
-        if high - low < 0.25 and best is not None:
             break
-    if best is None:
-        limit = scene.end - scene.start
-        made = _merged(scene, limit, keep_names=False)
-        best = made, pack(made), limit
-    return Shortened(scene=best[0], data=best[1], limit_ns=best[2], of=len(scene))
+        wanted *= most_bytes / len(data) * ROOM
+    return Shortened(scene=made, data=data, limit_ns=limit, of=len(scene))
+
+
+def _limit_for(scene: Scene, wanted: float) -> int:
+    """The least limit with which no more than the wanted number of events is left."""
+    low, high = 0.0, float(np.log2(max(scene.end - scene.start, 2)))
+    while high - low > EXACT:
+        middle = (low + high) / 2
+        if len(_merged(scene, int(2**middle))) <= wanted:
+            high = middle
+        else:
+            low = middle
+    return int(2**high)
 
 
 def _without_shapes(scene: Scene) -> Scene:
@@ -72,15 +81,13 @@ def _without_shapes(scene: Scene) -> Scene:
     return replace(scene, tracks=tracks, notes=(*scene.notes, note))
 
 
-def _merged(scene: Scene, limit: int, *, keep_names: bool = True) -> Scene:
+def _merged(scene: Scene, limit: int) -> Scene:
     labels = scene.labels
     category = np.array([code for _, code in labels.pairs()], np.int64)
     several: dict[int, int] = {}
 
     def label_of(code: int) -> int:
         if code not in several:
-            from workbench.pages.timeline.labels import KNOWN, NAMES
-
             said = KNOWN[NAMES[code]].label
             several[code] = labels.of(f"several: {said}", NAMES[code])
         return several[code]
@@ -99,9 +106,7 @@ def _merged(scene: Scene, limit: int, *, keep_names: bool = True) -> Scene:
     return replace(scene, tracks=tracks, notes=(note, *scene.notes))
 
 
-def merged(
-    track: Track, limit: int, category: Many, label_of: Callable[[int], int]
-) -> Track:
+def merged(track: Track, limit: int, category: Many, label_of: Callable[[int], int]) -> Track:
     """Neighbours of one row and category, shorter than ``limit`` and no further apart, as one."""
     if len(track) < 2:
         return track

@@ -1,4 +1,4 @@
-"""The timeline as a piece of a page: it works without a kernel, and says something without a script.
+"""The timeline as a piece of a page: it works without a kernel, and tells without a script.
 
 The same script and the same columns as the widget's stand in the page. Where scripts do not run, a
 table of lanes, each with a strip of pixels, stays.
@@ -39,7 +39,7 @@ class StaticTimeline:
         """The fragment: style, data, overview and script."""
         title = escape(self.scene.title)
         if not len(self.scene):
-            return f'<p>The trace of {title} holds no event to draw.</p>'
+            return f"<p>The trace of {title} holds no event to draw.</p>"
         plain = self.overview()
         around = f"<style>{stylesheet()}</style>", f"<script>{waking_script()}</script>"
         left = self.most_bytes - _MARGIN - sum(len(part.encode()) for part in (plain, *around))

@@ -9,20 +9,29 @@
 export const SHADES = 3;
 const LIGHTER = [0, 0.14, -0.12];
 
-/** @param {Element} element a child that carries our class @returns {Theme} */
+/** Variables are resolved by the browser itself: a canvas does not understand `light-dark()`.
+ * @param {HTMLElement} element that carries our class @returns {Theme} */
 export function themeOf(element) {
-  const style = getComputedStyle(element);
-  const read = (/** @type {string} */ name) => style.getPropertyValue(name).trim();
-  const ground = colourOf(read("--wbt-ground") || "#ffffff");
-  return {
-    ink: style.color,
-    quiet: read("--wbt-quiet"),
-    line: read("--wbt-line"),
-    ground: read("--wbt-ground"),
-    focus: read("--wbt-focus"),
-    dark: 0.3 * ground[0] + 0.59 * ground[1] + 0.11 * ground[2] < 128,
-    font: style.fontFamily,
+  const probe = document.createElement("span");
+  probe.hidden = true;
+  element.append(probe);
+  const read = (/** @type {string} */ name) => {
+    probe.style.color = `var(--wbt-${name})`;
+    return getComputedStyle(probe).color;
   };
+  const theme = {
+    ink: read("ink"),
+    quiet: read("quiet"),
+    line: read("line"),
+    ground: read("ground"),
+    focus: read("focus"),
+    dark: false,
+    font: getComputedStyle(element).fontFamily,
+  };
+  probe.remove();
+  const ground = colourOf(theme.ground);
+  theme.dark = 0.3 * ground[0] + 0.59 * ground[1] + 0.11 * ground[2] < 128;
+  return theme;
 }
 
 /** @type {CanvasRenderingContext2D | null} */

@@ -237,7 +237,9 @@ export class Timeline {
   /** @param {import("./decode.js").Track} track @param {string} name
    * @param {import("./layout.js").Block} block */
   folder(track, name, block) {
-    const made = button(name, name, () => this.open(track, !block.open));
+    const made = button("", name, () => this.open(track, !block.open));
+    made.removeAttribute("aria-label");
+    made.append(element("span", "", name));
     made.className = block.open ? "wbt-name wbt-open" : "wbt-name wbt-shut";
     made.setAttribute("aria-expanded", String(block.open));
     made.title = block.open ? "Fold the deeper rows away" : `Show ${block.hidden} deeper rows`;
