@@ -1,5 +1,6 @@
 """How much memory does a block hold, and when is it ended?"""
 
+import mmap
 import subprocess
 
 import pytest
@@ -9,16 +10,20 @@ from workbench.tuning import memory
 from workbench.tuning.memory import MemoryGuard, available_bytes
 
 
+def touch(pages: mmap.mmap) -> None:
+    for at in range(0, len(pages), mmap.PAGESIZE):
+        pages[at] = 1
+
+
 def test_the_peak_of_a_block_is_its_own_and_not_that_of_the_process():
     size = 150_000_000
-    bytearray(size)  # before the block, and gone
+    with mmap.mmap(-1, size) as gone:  # pages of the system: an allocator may have some at hand
+        touch(gone)
     probe = MemoryProbe(None)
     probe.start()
     before = probe.read()["peak_rss_bytes"]
-    held = bytearray(size)
-    for at in range(0, size, 4096):
-        held[at] = 1
-    del held
+    with mmap.mmap(-1, size) as held:
+        touch(held)
     peak = probe.read()["peak_rss_bytes"]
     assert peak - before == pytest.approx(size, rel=0.1)
     probe.start()
