@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from workbench.settings import Record, Settings
     from workbench.tuning.tune import tune
     from workbench.tuning.verify import verify
+    from workbench.widgets.panel import panel
     from workbench.workload import Workload
 
 __version__ = version()
@@ -37,6 +38,7 @@ _WHERE = {
     "verify": "workbench.tuning:verify",
     "tune": "workbench.tuning:tune",
     "report": "workbench.reporting:report",
+    "panel": "workbench.widgets.panel:panel",
 }
 
 __all__ = [
@@ -47,6 +49,7 @@ __all__ = [
     "capture",
     "compare",
     "open",
+    "panel",
     "profile",
     "report",
     "runs",
@@ -69,6 +72,20 @@ def __getattr__(name: str) -> Any:
         raise MissingExtraError("torch", "torch", f"workbench.{name}") from missing
     globals()[name] = value
     return value
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """Make ``%load_ext workbench`` offer the cell magic ``%%workbench``."""
+    from workbench.widgets.magic import load_ipython_extension as load
+
+    load(shell)
+
+
+def unload_ipython_extension(shell: Any) -> None:
+    """Take the magic away again."""
+    from workbench.widgets.magic import unload_ipython_extension as unload
+
+    unload(shell)
 
 
 def __dir__() -> list[str]:

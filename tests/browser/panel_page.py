@@ -26,7 +26,8 @@ SET_UP = """async (script) => {
   };
   window.fromKernel = (content, buffers) => {
     const bytes = buffers.map((text) => Uint8Array.from(atob(text), (c) => c.charCodeAt(0)));
-    for (const callback of callbacks) callback(content, bytes.map((one) => new DataView(one.buffer)));
+    const views = bytes.map((one) => new DataView(one.buffer));
+    for (const callback of callbacks) callback(content, views);
   };
   window.callbacks = callbacks;
   const widget = await define();
@@ -50,7 +51,8 @@ class Bench:
         self._lock = threading.Lock()
         self.panel._say = self._take  # type: ignore[method-assign]
         css = (Path(__file__).parents[2] / "widgets/panel/panel.css").read_text(encoding="utf-8")
-        page.set_content("<html lang=en><head><title>t</title></head><body><main></main></body></html>")
+        head = "<head><title>t</title></head>"
+        page.set_content(f"<html lang=en>{head}<body><main></main></body></html>")
         page.add_style_tag(content=f"body {{ margin: 0 }} {css}")
         page.expose_function("toKernel", self._receive)
         script = joined(Path(__file__).parents[2] / "widgets/panel/panel.js")

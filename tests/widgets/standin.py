@@ -15,6 +15,8 @@ MS = 1_000_000
 
 @dataclass(frozen=True, kw_only=True)
 class State:
+    """What ``Session.state`` tells."""
+
     status: str = "ready"
     doing: str = "Nothing runs yet."
     error: str | None = None

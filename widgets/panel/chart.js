@@ -13,22 +13,26 @@ import { clockText, isNumber } from "./format.js";
  * @typedef {{left: number, right: number, top: number, bottom: number}} Frame
  */
 
-export const LEFT = 56;
+export const LEFT = 64;
 const RIGHT = 8;
 const TOP = 18;
 const BOTTOM = 20;
 
-/** The theme that is in force where an element stands. @param {HTMLElement} element */
-export function themeOf(element) {
-  const style = getComputedStyle(element);
-  const read = (/** @type {string} */ name) => style.getPropertyValue(name).trim();
+/** The theme in force, from an element that the stylesheet paints with it. @param {Element} probe */
+export function themeOf(probe) {
+  const style = getComputedStyle(probe);
   return {
     ink: style.color,
-    quiet: read("--wb-quiet"),
-    line: read("--wb-line"),
-    ground: read("--wb-ground"),
+    quiet: style.borderTopColor,
+    line: style.borderBottomColor,
+    ground: style.backgroundColor,
     font: style.fontFamily,
   };
+}
+
+/** A number at an axis: round ones without their zeros. @param {string} text */
+export function tickText(text) {
+  return text.replace(/\.0+(?=\s|$)/, "").replace(/^0 .*/, "0");
 }
 
 /** Where the data is drawn. @param {number} width @param {number} height @returns {Frame} */
@@ -77,7 +81,7 @@ function drawAxes(c, frame, x, y, drawing, theme) {
     c.lineTo(frame.right, at);
     c.stroke();
     c.globalAlpha = 1;
-    c.fillText(drawing.write(value), frame.left - 6, at);
+    c.fillText(tickText(drawing.write(value)), frame.left - 6, at);
   }
   c.textBaseline = "top";
   c.textAlign = "center";

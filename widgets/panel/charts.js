@@ -2,7 +2,7 @@
 
 import { frameOf, draw, themeOf } from "./chart.js";
 import { make, say, unique } from "./dom.js";
-import { isNumber } from "./format.js";
+import { clockText, countText, isNumber } from "./format.js";
 import { linear, lowerBound, quantile, roundUp, usualTop } from "./scale.js";
 import { CHARTS } from "./specs.js";
 
@@ -33,11 +33,12 @@ export class Charts {
     this.drag = null;
     this.waiting = 0;
     this.drawn = 0;
+    this.probe = make("i", { class: "wb-probe", "aria-hidden": "true" });
     this.panes = CHARTS.map((spec) => this.makePane(spec));
     this.table = make("tbody");
     this.element = make("section", { class: "wb-charts", "aria-label": "Live charts" });
     const grid = make("div", { class: "wb-grid" }, ...this.panes.map((pane) => pane.figure));
-    this.element.append(this.makeTools(), grid, this.makeTable());
+    this.element.append(this.makeTools(), grid, this.makeTable(), this.probe);
     this.observer = new ResizeObserver(() => this.ask());
     this.observer.observe(grid);
   }
@@ -221,13 +222,23 @@ export class Charts {
     if (this.details.open) this.table.replaceChildren(...listed);
   }
 
+  /** What the cursor stands on. @param {ChartSpec} spec @param {Record<string, Float64Array>} columns */
+  momentText(spec, columns, /** @type {number} */ hover) {
+    const at = `at ${clockText(columns.at_s[hover])}`;
+    if (spec.source === "system") return at;
+    const step = `step ${countText(columns.step[hover])}`;
+    if (spec.series.length > 1) return `${at}, ${step}`;
+    const value = columns[spec.series[0].name][hover];
+    return `${at}, ${step}: ${spec.write(isNumber(value) ? value : null)}`;
+  }
+
   /**
    * @param {Pane} pane @param {Record<string, Float64Array>} columns
    * @param {[number, number]} domain @param {HTMLElement[]} listed rows of the table
    */
   paintPane(pane, columns, domain, listed) {
     const { spec } = pane;
-    const theme = themeOf(pane.figure);
+    const theme = themeOf(this.probe);
     const xs = columns.at_s;
     const series = spec.series.map((one) => ({
       ...one,
@@ -243,11 +254,12 @@ export class Charts {
       share: (/** @type {string} */ name) => totalShare(columns[name], columns.step_ns),
     };
     say(pane.title, spec.title(seen));
-    say(pane.about, spec.about(seen));
     const hover = this.hover === null || xs.length === 0 ? null : nearest(xs, this.hover);
+    say(pane.about, hover === null ? spec.about(seen) : this.momentText(spec, columns, hover));
     const measured = series.filter((one) => medians.get(one.name) !== null);
     for (const one of series) {
-      const now = hover === null ? medians.get(one.name) : one.ys[hover];
+      const usual = spec.stacked ? seen.share(one.name) : medians.get(one.name);
+      const now = hover === null ? usual : one.ys[hover];
       const value = /** @type {HTMLElement} */ (pane.values.get(one.name));
       const there = measured.includes(one);
       /** @type {HTMLElement} */ (value.parentElement).hidden = !there;
@@ -255,6 +267,7 @@ export class Charts {
       say(value, spec.write(isNumber(now) ? now : null));
       if (this.details.open) listed.push(numbers(spec, one));
     }
+    pane.legend.hidden = spec.series.length === 1;
     const top = spec.top === "share" ? 1 : topOf(measured, spec.top);
     const gap = Math.max(GAP_S, (3 * (domain[1] - domain[0])) / 200);
     const drawing = { xs, series: measured, stacked: spec.stacked, top, domain, gap, write: spec.write };

@@ -165,7 +165,8 @@ class Desk:
 
     def _start(self, _: Content) -> Result:
         paused = self.session.state.status == "paused"
-        return self.session.resume() if paused else self.session.start()
+        (self.session.resume if paused else self.session.start)()
+        return None
 
     def _settings(self, content: Content) -> Result:
         values = content.get("values")

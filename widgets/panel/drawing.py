@@ -1,4 +1,4 @@
-"""The live charts as still pictures: drawn by hand, so that they need neither script nor library."""
+"""The live charts as still pictures: drawn by hand, they need neither script nor library."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -102,9 +102,9 @@ def _axis(top: float, first: float, last: float) -> str:
             f'<text x="{_LEFT - 6}" y="{at + 4:.1f}" text-anchor="end" fill="currentColor">'
             f"{time_text(share * top)}</text>"
         )
-    y = HEIGHT - 4
-    ends = f'<text x="{_LEFT}" y="{y}" fill="currentColor">step {first:.0f}</text>' + (
-        f'<text x="{WIDTH - 8}" y="{y}" text-anchor="end" fill="currentColor">step {last:.0f}</text>'
+    text = f'y="{HEIGHT - 4}" fill="currentColor"'
+    ends = f'<text x="{_LEFT}" {text}>step {first:.0f}</text>' + (
+        f'<text x="{WIDTH - 8}" {text} text-anchor="end">step {last:.0f}</text>'
     )
     return "".join(rows) + ends
 
@@ -118,8 +118,8 @@ def _flag(number: int, x: float) -> str:
 
 
 def _svg(words: str, height: int, inner: str) -> str:
+    style = f'width="100%" style="max-width:{WIDTH}px" font-size="11" font-family="system-ui"'
     return (
-        f'<svg role="img" aria-label="{escape(words)}" viewBox="0 0 {WIDTH} {height}" '
-        f'width="100%" style="max-width:{WIDTH}px" font-size="11" font-family="system-ui,sans-serif">'
+        f'<svg role="img" aria-label="{escape(words)}" viewBox="0 0 {WIDTH} {height}" {style}>'
         f"<title>{escape(words)}</title>{inner}</svg>"
     )

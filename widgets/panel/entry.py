@@ -2,7 +2,7 @@
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from workbench.errors import SettingError
 from workbench.settings import Record, Settings
@@ -70,7 +70,10 @@ def panel(
     if _is_capture(work):
         from workbench.widgets.panel.watching import Watching
 
-        made = Panel(Desk(Watching(work), shelf=shelf, title="your loop", readonly=True), live=live)
+        made = Panel(
+            Desk(Watching(cast("Capture", work)), shelf=shelf, title="your loop", readonly=True),
+            live=live,
+        )
         return _remember(made)
     from workbench.session import Session
 
@@ -125,7 +128,7 @@ def _cell() -> str | None:
     """The cell that is running, where the front end says so."""
     from IPython import get_ipython
 
-    kernel = getattr(get_ipython(), "kernel", None)  # type: ignore[no-untyped-call]
+    kernel = getattr(get_ipython(), "kernel", None)
     try:
         parent = kernel.get_parent("shell")  # type: ignore[union-attr]
     except (AttributeError, TypeError):

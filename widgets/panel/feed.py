@@ -12,11 +12,11 @@ Packed = tuple[dict[str, Any], list[bytes]]
 WIDE = ("step", "at_s")
 NARROW = (
     *("step_ns", "input_ns", "forward_ns", "backward_ns", "optimizer_ns", "other_ns"),
-    *("loss", "samples"),
+    *("loss", "samples", "pooled"),
 )
 SYSTEM_WIDE = ("at_s",)
 MOST = 400
-"""Rows of one message: with two doubles and eight floats each, 19 kB, four times a second."""
+"""Rows of one message: with two doubles and nine floats each, 21 kB, four times a second."""
 FIRST = 600
 """Of a page that has just come: as many newest steps as they are, and as many points before."""
 
@@ -27,7 +27,7 @@ class TelemetryLike(Protocol):
     def columns(self, since_step: int = ...) -> Columns:
         """Steps after one, a column a part."""
 
-    def system(self, since_ns: int = ...) -> Columns:
+    def system(self, since_ns: float = ...) -> Columns:
         """Samples of the machine after a moment."""
 
 
@@ -38,12 +38,12 @@ class Feed:
         self._telemetry = telemetry
         self._origin_ns: float | None = None
         self._step = -1
-        self._moment_ns = -1
+        self._moment_ns = -1.0
         self._reset = True
 
     def rewind(self) -> None:
         """Start over: a page came that has nothing yet."""
-        self._step = self._moment_ns = -1
+        self._step, self._moment_ns = -1, -1.0
         self._reset = True
 
     def seconds(self, at_ns: float) -> float | None:
@@ -67,7 +67,7 @@ class Feed:
         if count == 0:
             return _empty(WIDE, NARROW) if reset else None
         self._step = int(rows["step"][-1])
-        timed = self._timed(rows)
+        timed = self._timed(rows) | {"pooled": np.ones(count)}
         if reset and count > FIRST:
             old, new = (_part(timed, end) for end in (slice(0, -FIRST), slice(-FIRST, None)))
             shrunk = pooled(old, FIRST)
@@ -82,7 +82,7 @@ class Feed:
         count = len(rows["at_ns"]) if "at_ns" in rows else 0
         if count == 0:
             return _empty(SYSTEM_WIDE, tuple(SYSTEM)) if reset else None
-        self._moment_ns = int(rows["at_ns"][-1])
+        self._moment_ns = float(rows["at_ns"][-1])
         shown = pooled(self._timed(system_columns(rows)), MOST)
         return packed(shown, SYSTEM_WIDE, tuple(SYSTEM), reset=reset)
 
@@ -131,7 +131,7 @@ def pooled(rows: Columns, most: int) -> dict[str, NDArray[Any]]:
     """At most ``most`` rows: neighbours become their mean, the moment and the step the last.
 
     Means keep sums true, so that parts of a step still add up to it. What was not measured is left
-    out of a mean.
+    out of a mean; ``pooled`` counts the rows that became one.
     """
     count = len(next(iter(rows.values())))
     group = -(-count // most)
@@ -147,13 +147,14 @@ def pooled(rows: Columns, most: int) -> dict[str, NDArray[Any]]:
         there = np.isfinite(column)
         sums = np.add.reduceat(np.where(there, column, 0.0), starts)
         counts = np.add.reduceat(there.astype(np.int64), starts)
+        if name == "pooled":
+            made[name] = sums
+            continue
         made[name] = np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
     return made
 
 
-def packed(
-    rows: Columns, wide: tuple[str, ...], narrow: tuple[str, ...], *, reset: bool
-) -> Packed:
+def packed(rows: Columns, wide: tuple[str, ...], narrow: tuple[str, ...], *, reset: bool) -> Packed:
     """Rows as two buffers: ``wide`` columns as doubles, ``narrow`` ones as floats."""
     count = len(rows[wide[0]])
     doubles = np.concatenate([_col(rows, name) for name in wide]).astype("<f8")

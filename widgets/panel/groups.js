@@ -31,7 +31,7 @@ export class Groups {
     this.presets.addEventListener("change", () => this.choose());
     this.code = make("div", { class: "wb-code", hidden: true });
     this.fieldset = make("fieldset", { class: "wb-switches" });
-    const tools = make("div", { class: "wb-row" }, this.presets, this.undo, this.reset, this.copy);
+    const tools = make("div", { class: "wb-four" }, this.presets, this.undo, this.reset, this.copy);
     this.fieldset.append(make("legend", { text: "Switches" }), this.summary, tools, this.code);
     this.fieldset.append(this.list);
     this.element = this.fieldset;
@@ -161,6 +161,7 @@ export class Groups {
       one.element.classList.toggle("wb-set", next !== undefined);
       one.element.classList.toggle("wb-refused", one.row.refused !== null);
       say(one.state, stateText(one.row, now, pending));
+      one.state.hidden = !pending && one.row.refused === null && !one.state.textContent?.includes(":");
       const effect = effects[name];
       say(one.effect, effect ? effect.text : "");
       one.effect.dataset.verdict = effect?.verdict ?? "";

@@ -78,7 +78,7 @@ export class Header {
   makeBursts() {
     this.watch = make("input", { type: "checkbox" });
     this.watch.addEventListener("change", () => this.askBursts());
-    this.every = make("input", { type: "number", min: "1", step: "1", placeholder: "never" });
+    this.every = make("input", { type: "number", min: "1", step: "1", placeholder: "off" });
     this.every.addEventListener("change", () => this.askBursts());
     return make(
       "div",

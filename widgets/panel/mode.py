@@ -43,7 +43,8 @@ def _shell() -> Any:
 def _is_interactive(shell: Any) -> bool:
     kernel = getattr(shell, "kernel", None)
     if kernel is None:
-        return "marimo" in sys.modules and _in_marimo()
+        marimo = sys.modules.get("marimo")
+        return marimo is not None and bool(marimo.running_in_notebook())
     if os.environ.get("VOILA_REQUEST_URL") or "voila" in os.environ.get("SERVER_SOFTWARE", ""):
         return True
     try:
@@ -51,9 +52,3 @@ def _is_interactive(shell: Any) -> bool:
     except (TypeError, AttributeError):  # kernels that are not ipykernel's
         return True
     return bool(parent.get("content", {}).get("allow_stdin", True))
-
-
-def _in_marimo() -> bool:
-    import marimo
-
-    return bool(marimo.running_in_notebook())

@@ -1,6 +1,5 @@
 """The Runs of one folder, for the page: what they are, a note on each, and how they compare."""
 
-import os
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -88,4 +87,4 @@ class Shelf:
         file = self._place / name / NOTE
         new = file.with_suffix(".partial")
         new.write_text(text[:LONGEST_NOTE], encoding="utf-8")
-        os.replace(new, file)
+        new.replace(file)

@@ -26,7 +26,7 @@ class Sender:
         send: Callable[[], int],
         *,
         active: Callable[[], bool],
-        failed: Callable[[Exception], None],
+        failed: Callable[[Exception], object],
     ) -> None:
         self._send = send
         self._active = active

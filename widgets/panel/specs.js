@@ -1,6 +1,6 @@
 /** What each live chart shows, and the sentence that it says above. */
 
-import { NOT_MEASURED, bytesText, plainText, rateText, shareText, timeText } from "./format.js";
+import { NOT_MEASURED, bytesText, countText, plainText, rateText, shareText, timeText } from "./format.js";
 import { quantile } from "./scale.js";
 
 /**
@@ -42,10 +42,10 @@ function stepTitle(seen) {
 /** @param {Seen} seen */
 function stepAbout(seen) {
   const values = seen.columns.step_ns;
-  const count = values.length;
-  if (count === 0) return "Start the training to see it.";
-  const late = count >= 20 ? ` · 95 % below ${timeText(quantile(values, 0.95))}` : "";
-  return `median of ${count === 1 ? "one step" : `${count} steps`} in view${late}`;
+  const count = Array.from(seen.columns.pooled).reduce((sum, one) => sum + one, 0);
+  if (values.length === 0) return "Start the training to see it.";
+  const late = values.length >= 20 ? ` · 95 % below ${timeText(quantile(values, 0.95))}` : "";
+  return `median of ${count === 1 ? "one step" : `${countText(count)} steps`} in view${late}`;
 }
 
 /** @param {Seen} seen */

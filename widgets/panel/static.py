@@ -105,11 +105,8 @@ def settings_table(desk: "Desk") -> Table:
 def changes_table(desk: "Desk") -> Table:
     """Every change of a switch with its effect."""
     told = desk.sections()["changes"]["rows"]
-    rows = tuple(
-        (row["number"], row["text"], row["step"], row["before"], row["after"])
-        + (row["error"] or row["effect"],)
-        for row in told
-    )
+    kept = ("number", "text", "step", "before", "after")
+    rows = tuple((*(row[k] for k in kept), row["error"] or row["effect"]) for row in told)
     names = ("", "change", "from step", "before", "after", "effect")
     columns = tuple(Column(name=n) for n in names)
     return Table(caption="What the switches did", columns=columns, rows=rows)

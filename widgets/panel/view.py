@@ -105,9 +105,7 @@ def _change(
     }
 
 
-def _median(
-    steps: dict[str, NDArray[Any]], start: int | None, end: int | None
-) -> float | None:
+def _median(steps: dict[str, NDArray[Any]], start: int | None, end: int | None) -> float | None:
     if "step" not in steps or not len(steps["step"]):
         return None
     numbers = steps["step"]

@@ -75,14 +75,26 @@ class Panel(anywidget.AnyWidget):
         """What is wrong in it, worst first."""
         return self.desk.recorded()[1]
 
+    @property
+    def is_live(self) -> bool:
+        """Whether it is a widget that can be clicked, and not a still page."""
+        return self._live
+
+    def refresh(self) -> None:
+        """Show what is new, also where nothing has told of it."""
+        self.desk.forget_history()
+        self._sender.poke()
+
     def close(self) -> None:
         """End the training, discard what it changed, and take the panel away."""
-        if hasattr(self, "_sender"):
-            self._unlisten()
-            self._errands.close()
-            self._sender.close()
-            self.session.stop()
-        super().close()
+        try:
+            if hasattr(self, "_unlisten"):
+                self._unlisten()
+                self._errands.close()
+                self._sender.close()
+                self.session.stop()
+        finally:
+            super().close()
 
     def _open_timeline(self, run: Any, finding: Any | None) -> str:
         """The timeline of a Run as a widget for the page; at a finding, where there is one."""
@@ -97,12 +109,14 @@ class Panel(anywidget.AnyWidget):
 
     def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         """The widget where it is live; always a page and a text that need no kernel."""
-        data, metadata = (super()._repr_mimebundle_(**kwargs) or ({}, {})) if self._live else ({}, {})
+        data, metadata = (
+            (super()._repr_mimebundle_(**kwargs) or ({}, {})) if self._live else ({}, {})
+        )
         return {**data, "text/plain": repr(self), "text/html": static_html(self.desk)}, metadata
 
     def _receive(self, _widget: Any, content: Any, _buffers: Any) -> None:
         """A page says something; may run on any thread of the kernel."""
-        if not isinstance(content, dict):
+        if not isinstance(content, dict) or not isinstance(content.get("kind"), str):
             return
         kind, ticket = content.get("kind"), content.get("ticket")
         self._heard = time.monotonic()
@@ -148,7 +162,9 @@ class Panel(anywidget.AnyWidget):
         self._sender.poke()
 
     def _failed(self, error: Exception) -> str:
-        text = str(error) if isinstance(error, WorkbenchError) else f"{type(error).__name__}: {error}"
+        text = (
+            str(error) if isinstance(error, WorkbenchError) else f"{type(error).__name__}: {error}"
+        )
         self.desk.say(text, kind="error")
         return text
 

@@ -70,6 +70,11 @@ class Active:
             self._switch_off()
             raise
 
+    @property
+    def waited_ns(self) -> int:
+        """How long the step under way has waited for its input so far."""
+        return self._waited_ns
+
     def is_here(self) -> bool:
         """Whether this is the thread that runs the loop."""
         return threading.current_thread() is self._thread and not self.is_copy()

@@ -1,5 +1,6 @@
 """``wb.capture``: the same measurement around a loop that exists already."""
 
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
@@ -88,6 +89,21 @@ class Capture:
         self._used = False
         self._problem: WorkbenchError | None = None
         self._run: Run | None = None
+        self._listeners: list[Callable[[int, int, int], object]] = []
+
+    def listen(self, callback: Callable[[int, int, int], object]) -> Callable[[], None]:
+        """Tell every completed step: its number, the moment (monotonic ns), the wait for input.
+
+        The callback runs between two steps of the loop, so it must be short; one that fails is not
+        called again, and the loop goes on. What is returned ends the telling.
+        """
+        self._listeners.append(callback)
+
+        def unlisten() -> None:
+            if callback in self._listeners:
+                self._listeners.remove(callback)
+
+        return unlisten
 
     def __enter__(self) -> Self:
         from workbench.workload.interrupts import Deferred
@@ -188,7 +204,18 @@ class Capture:
                 "cap.step() was called on another thread than the capture was entered on: torch's "
                 "profiler records one thread. Enter the capture on the thread that runs the loop."
             )
+        waited_ns = active.waited_ns
         active.step()
+        if self._listeners:
+            self._tell(active.schedule.done, waited_ns)
+
+    def _tell(self, step: int, waited_ns: int) -> None:
+        for callback in tuple(self._listeners):
+            try:
+                callback(step, time.monotonic_ns(), waited_ns)
+            except Exception as error:  # noqa: BLE001 - whoever looks on never ends the loop
+                self._listeners.remove(callback)
+                self.notes.append(f"what looked on has failed and was left out: {error}")
 
     def range(self, name: str) -> AbstractContextManager[object]:
         """Name a part of the step, in any characters; it appears as a range in the trace."""

@@ -1,0 +1,172 @@
+"""A capture around the user's own loop, in the words of a session: to look at, not to switch."""
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workbench.settings import Settings
+
+if TYPE_CHECKING:
+    from workbench.profiling.capture import Capture
+
+KEPT = 10_000
+FRESH_NS = 2_000_000_000
+"""So long after its last step a loop counts as running."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seen:
+    """What is known of the loop, as ``Session.state`` tells it of a training."""
+
+    status: str
+    doing: str
+    step: int
+    error: str | None = None
+    remedy: str | None = None
+    settings: Settings = field(default_factory=Settings)
+    pending: Settings | None = None
+    epoch: int | None = None
+    samples_per_s: float | None = None
+    overhead_ratio: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recorded:
+    """The one recording that a capture makes, as the bursts of a session are told."""
+
+    status: str
+    run: Any
+    findings: Any
+    error: str | None = None
+
+
+class Steps:
+    """The last steps of the loop, as the telemetry of a session."""
+
+    def __init__(self) -> None:
+        self.not_measured = {"device": "not measured in a loop of your own"}
+        self._lock = threading.Lock()
+        self._rows: deque[tuple[int, int, float, float]] = deque(maxlen=KEPT)
+        self._samples: deque[tuple[int, float, float]] = deque(maxlen=KEPT)
+
+    def add(self, step: int, at_ns: int, waited_ns: int) -> None:
+        """A step is complete; the first one has no beginning that is known."""
+        with self._lock:
+            if self._rows:
+                took = float(at_ns - self._rows[-1][1])
+                self._rows.append((step, at_ns, took, min(float(waited_ns), took)))
+            else:
+                self._rows.append((step, at_ns, float("nan"), float("nan")))
+
+    def sample(self, at_ns: int, cpu_share: float, rss_bytes: float) -> None:
+        """What the machine did meanwhile."""
+        with self._lock:
+            self._samples.append((at_ns, cpu_share, rss_bytes))
+
+    @property
+    def last_ns(self) -> int | None:
+        """When the last step was complete."""
+        with self._lock:
+            return self._rows[-1][1] if self._rows else None
+
+    def columns(self, since_step: int = -1) -> dict[str, NDArray[Any]]:
+        """Steps after one."""
+        with self._lock:
+            rows = [row for row in self._rows if row[0] > since_step and row[2] == row[2]]
+        if not rows:
+            return {}
+        step, at, took, waited = (
+            np.array(column, dtype=np.float64) for column in zip(*rows, strict=True)
+        )
+        rest = {"other_ns": took - waited}
+        return {"step": step, "at_ns": at, "step_ns": took, "input_ns": waited, **rest}
+
+    def system(self, since_ns: int = -1) -> dict[str, NDArray[Any]]:
+        """Samples after a moment."""
+        with self._lock:
+            rows = [row for row in self._samples if row[0] > since_ns]
+        if not rows:
+            return {}
+        at, cpu, rss = (np.array(column, dtype=np.float64) for column in zip(*rows, strict=True))
+        return {"at_ns": at, "cpu_share": cpu, "rss_bytes": rss}
+
+
+class Watching:
+    """What a panel asks of a session, answered for a capture.
+
+    Args:
+        capture: The capture, entered or not yet.
+    """
+
+    changes: tuple[Any, ...] = ()
+    watch_changes = False
+    burst_every_s: float | None = None
+
+    def __init__(self, capture: "Capture") -> None:
+        import psutil
+
+        self.telemetry = Steps()
+        self.effective: dict[str, Any] = {}
+        self._capture = capture
+        self._callbacks: list[Callable[[str], None]] = []
+        self._process = psutil.Process()
+        self._sampled_ns = 0
+        self._recorded: Recorded | None = None
+        self._unlisten = capture.listen(self._step)
+
+    def _step(self, step: int, at_ns: int, waited_ns: int) -> None:
+        self.telemetry.add(step, at_ns, waited_ns)
+        if at_ns - self._sampled_ns > 500_000_000:
+            self._sample(at_ns)
+        for callback in self._callbacks:
+            callback("step")
+
+    def _sample(self, at_ns: int) -> None:
+        import psutil
+
+        self._sampled_ns = at_ns
+        used = psutil.cpu_percent() / 100
+        self.telemetry.sample(at_ns, used, float(self._process.memory_info().rss))
+
+    @property
+    def state(self) -> Seen:
+        """Running while steps come, and whether the capture is over."""
+        last, running = self.telemetry.last_ns, self._capture.is_running()
+        rows = self.telemetry.columns()
+        step = int(rows["step"][-1]) if rows else 0
+        fresh = last is not None and time.monotonic_ns() - last < FRESH_NS
+        if running:
+            status = "running" if fresh else "paused"
+            doing = "Your own loop runs." if fresh else "Waiting for the next step of your loop."
+        elif self._capture.folder is not None:
+            status, doing = "stopped", f"Your loop has ended; its Run is in {self._capture.folder}."
+        else:
+            status, doing = "ready", "Waiting for the capture to be entered."
+        return Seen(status=status, doing=doing, step=step)
+
+    @property
+    def bursts(self) -> tuple[Recorded, ...]:
+        """The capture's own recording, once it is over."""
+        if self._recorded is None and self._capture.folder is not None:
+            run = self._capture.run
+            self._recorded = Recorded(status="done", run=run, findings=run.findings)
+        return () if self._recorded is None else (self._recorded,)
+
+    def listen(self, callback: Callable[[str], None]) -> Callable[[], None]:
+        """Be told of every step."""
+        self._callbacks.append(callback)
+        return lambda: self._callbacks.remove(callback)
+
+    def offers(self) -> tuple[Any, ...]:
+        """Nothing of a loop of one's own can be switched."""
+        return ()
+
+    def stop(self, keep: bool = False, timeout_s: float = 10.0) -> None:
+        """Look no longer; the loop goes on."""
+        self._unlisten()
