@@ -115,7 +115,7 @@ def oversubscription(seed: int, scale: float) -> Workload:
     loader: DataLoader[Any] = DataLoader(
         Pooled(seed), BATCH, num_workers=2, worker_init_fn=Threads(threads)
     )
-    return training(loader, "oversubscription", seed)
+    return training(loader, "oversubscription", seed, SHORT_STEP_S)
 
 
 def one_slow_worker(seed: int, scale: float) -> Workload:
