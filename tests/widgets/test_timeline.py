@@ -31,12 +31,12 @@ def sent(timeline: Timeline, monkeypatch: pytest.MonkeyPatch) -> list[dict[str, 
 
 
 def page_says(timeline: Timeline, **content: Any) -> None:
-    timeline._receive(timeline, content, [])  # noqa: SLF001
+    timeline._receive(timeline, content, [])
 
 
 def place_of(timeline: Timeline, name: str) -> int:
     """Where an event of that name stands in the scene."""
-    answers = timeline._answers  # noqa: SLF001
+    answers = timeline._answers
     return next(at for at in range(len(answers.scene)) if answers.named(at).name == name)
 
 
@@ -67,7 +67,7 @@ def test_a_clicked_event_tells_its_name_and_lane(timeline: Timeline):
 def test_a_page_that_says_nonsense_changes_nothing(timeline: Timeline, told: Any):
     page_says(timeline, kind="select", selection={"from": 0, "to": 1000, "event": -1})
     page_says(timeline, kind="select", selection=told)
-    timeline._receive(timeline, "nonsense", [])  # noqa: SLF001
+    timeline._receive(timeline, "nonsense", [])
     assert timeline.selection == Selection(start_us=0.0, end_us=1.0)
 
 
@@ -95,10 +95,10 @@ def test_the_same_is_a_call_for_the_next_cell(timeline: Timeline):
 
 def test_going_somewhere_reaches_every_view_and_is_a_selection(timeline: Timeline):
     timeline.go_to(100.5, 200)
-    assert timeline._place == {"from": 100_500, "to": 200_000, "number": 1}  # noqa: SLF001
+    assert timeline._place == {"from": 100_500, "to": 200_000, "number": 1}
     assert timeline.selection == Selection(start_us=100.5, end_us=200)
     timeline.go_to(100.5, 200)
-    assert timeline._place["number"] == 2, "the page is told again"  # noqa: SLF001
+    assert timeline._place["number"] == 2, "the page is told again"
     for low, high in ((5, 5), (9, 1), (float("nan"), 1), ("x", 1)):
         with pytest.raises(RunError, match="later end"):
             timeline.go_to(low, high)  # type: ignore[arg-type]
@@ -121,7 +121,7 @@ def test_an_error_is_told_to_the_page(timeline: Timeline, sent: list[dict[str, A
 
 
 def test_a_saved_notebook_holds_a_page_and_lines_besides_the_widget(timeline: Timeline):
-    data, _ = timeline._repr_mimebundle_()  # noqa: SLF001
+    data, _ = timeline._repr_mimebundle_()
     assert "application/vnd.jupyter.widget-view+json" in data
     assert 'data-wb-timeline="waiting"' in data["text/html"]
     assert data["text/plain"].startswith("Timeline of loop.json.gz")

@@ -19,6 +19,8 @@ SHARE = {"thread": 8, "ranges": 4, "loader": 4}
 """So many times as long may be what is drawn together on the host: devices keep more detail."""
 ROOM = 0.92
 """Part of the room that a try aims at: names take theirs, too."""
+WIDEST = 4
+"""So many limits long is what is drawn as one at most."""
 EXACT = 0.25
 """How near, in powers of two, the limit comes to the least one."""
 _TRIES = 5
@@ -113,11 +115,13 @@ def merged(track: Track, limit: int, category: Many, label_of: Callable[[int], i
     end = track.start + track.dur
     kind = category[track.label]
     short = track.dur < limit
+    cell = track.start // (limit * WIDEST)
     joins = np.zeros(len(track), bool)
     joins[1:] = (
         short[1:]
         & short[:-1]
         & (np.diff(track.depth) == 0)
+        & (np.diff(cell) == 0)
         & (kind[1:] == kind[:-1])
         & (track.start[1:] - end[:-1] < limit)
     )
