@@ -19,6 +19,7 @@ import workbench as wb
 from tests.workload.six import SIX
 from workbench.run.run import Run
 from workbench.settings import Settings
+from workbench.tuning.advice import bound_of
 from workbench.tuning.candidates import Shares, from_offers
 from workbench.tuning.fair import fair_blocks
 from workbench.units import share_text
@@ -33,11 +34,12 @@ TOO_WIDE = 1.0
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """One setting, who advised it and the share of a step that it saves at most."""
+    """One setting, who advised it, and what a step gains by it at most."""
 
     settings: Settings
     origin: str
-    bound: float | None
+    saving_ns: float | None = None
+    speedup: float | None = None
 
 
 def asked(run: Run, work: Workload, *, small: bool) -> Iterator[Asked]:
@@ -47,21 +49,28 @@ def asked(run: Run, work: Workload, *, small: bool) -> Iterator[Asked]:
     timings = record.timings
     assert timings is not None
     steady = timings.step_ns[timings.warmup :]
-    step, waits = sum(steady) / len(steady), sum(timings.input_ns[timings.warmup :])
+    waits = sum(timings.input_ns[timings.warmup :])
     for finding in run.findings:
         settings = Settings.from_json(dict(finding.setting or {}))
         if settings.changes() and settings not in seen:
             seen.add(settings)
-            saving = finding.saving_ns_per_step_at_most
-            bound = None if saving is None else min(1.0, saving / step)
-            yield Asked(settings=settings, origin=finding.code, bound=bound)
+            yield Asked(
+                settings=settings,
+                origin=finding.code,
+                saving_ns=finding.saving_ns_per_step_at_most,
+                speedup=finding.speedup_at_most,
+            )
     shares, fields = Shares(input=waits / sum(steady)), set[tuple[str, ...]]()
     for offer in from_offers(work, record.effective, shares, None):
         names = tuple(offer.change.changes())
         if offer.refused or offer.change in seen or (small and names in fields):
             continue
         fields.add(names)
-        yield Asked(settings=offer.change, origin="offer", bound=offer.bound)
+        yield Asked(
+            settings=offer.change,
+            origin="offer",
+            speedup=None if offer.bound is None else 1 / max(1 - offer.bound, 1e-9),
+        )
 
 
 def measured(work: Workload, one: Asked, *, small: bool) -> tuple[str, bool]:
@@ -69,19 +78,20 @@ def measured(work: Workload, one: Asked, *, small: bool) -> tuple[str, bool]:
     order = [None, one.settings, None]
     steps, blocks = (12, 4) if small else (20, 6)
     runs = fair_blocks(work, order, steps=steps, blocks=blocks, time_limit_s=90)
-    trial, bound = runs.trials[1], "—" if one.bound is None else share_text(one.bound)
-    start = f"| {work.title} | {one.settings} | {one.origin} | {bound} |"
+    trial, change = runs.trials[1], runs.change(0, 1, again=2)
+    bound = bound_of(runs.trials[0].step_ns, one.saving_ns, one.speedup, change)
+    most = "—" if bound is None else share_text(bound.saving)
+    start = f"| {work.title} | {one.settings} | {one.origin} | {most} |"
     if not trial.ok:
         return f"{start} {trial.outcome} | — |", True
-    change = runs.change(0, 1, again=2)
     if change.ratio is None or change.low is None or change.high is None:
         return f"{start} cannot tell | — |", True
-    gain, least, most = (f"{100 * (1 - r):+.0f}" for r in (change.ratio, change.high, change.low))
-    holds = one.bound is None or 1 - change.high <= one.bound + (change.noise_floor or 0.0)
-    said = "—" if one.bound is None else "yes" if holds else "NO"
-    if holds and one.bound is not None and change.high - change.low > TOO_WIDE:
+    gain, low, high = (f"{100 * (1 - r):+.0f}" for r in (change.ratio, change.high, change.low))
+    holds = bound is None or bound.held is not False
+    said = "—" if bound is None else "yes" if holds else "NO"
+    if holds and bound is not None and change.high - change.low > TOO_WIDE:
         said = "too noisy"
-    return f"{start} {gain} % ({least} to {most}) | {said} |", holds
+    return f"{start} {gain} % ({low} to {high}) | {said} |", holds
 
 
 def main() -> int:

@@ -49,6 +49,19 @@ def test_a_step_that_waits_60_of_100_ms_is_critical_and_bounds_the_gain() -> Non
     assert finding.setting == {"workers": 2}
 
 
+def test_the_bound_is_the_far_end_of_what_replayed_steps_tell() -> None:
+    """Steps of 100 ms, on batches at hand 40 to 60: 50 in the middle, and half of all middles lie.
+
+    Student's interval of six such steps, on the logarithm: about 8 ms to either side.
+    """
+    replayed = tuple(ms * MS for ms in (40, 44, 48, 52, 56, 60))
+    finding = fired(measured(100, 70, replay_step_ns=replayed, effective={"workers": 2}))
+    assert finding.evidence["saving_low_us"] < 50_000 < finding.evidence["saving_high_us"]
+    saving = finding.saving_ns_per_step_at_most
+    assert saving == pytest.approx(finding.evidence["saving_high_us"] * 1000)
+    assert 50 * MS < saving <= 60 * MS, "the fastest of them took 40"
+
+
 @pytest.mark.parametrize(
     ("wait_ms", "severity"), [(5.1, "info"), (10, "warning"), (19.9, "warning"), (20, "critical")]
 )

@@ -51,6 +51,21 @@ def test_d01_a_table_that_is_fetched_at_once_is_silent(tmp_path: Path) -> None:
         assert "workers" not in (each.setting or {}), each
 
 
+@pytest.mark.parametrize(("workers", "setting"), [(0, None), (1, {"workers": 0})])
+def test_d01_two_rows_a_batch_are_no_work_for_a_worker(workers: int, setting: object) -> None:
+    """A batch of two rows takes 40 µs, and a worker hands one over in 100 and more."""
+    made = stages(
+        samples=20, batch_ns=40_000.0, fetch_ns=400_000, fetch_cpu_ns=400_000,
+        samples_ns=300_000, collate_ns=100_000,
+    )  # fmt: skip
+    facts = waiting(0.4, 0.1, loader_stages=made, effective={"workers": workers})
+    finding = found(facts, "WB101")
+    assert finding is not None
+    assert finding.setting == setting
+    assert "larger batches" in finding.advice
+    assert found(facts, "WB105") is None
+
+
 # D04: augmentation starves a fast device, and not a slow one
 
 

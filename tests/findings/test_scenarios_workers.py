@@ -6,6 +6,7 @@ that is not here. Costs are far from the thresholds, so that a busy machine chan
 
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +78,18 @@ def test_d02_an_epoch_that_was_not_seen_to_its_end_counts_by_its_length() -> Non
     assert finding is not None
     assert finding.share_of_window == pytest.approx(10 / 41.5, rel=0.01)
     assert finding.saving_ns_per_step_at_most == pytest.approx(31.7 * MS, rel=0.01)
+
+
+def test_d02_ending_the_workers_of_the_epoch_before_is_saved_as_well() -> None:
+    """A start takes 100 ms, and yet the first step of an epoch waits 150: 50 for the old workers.
+
+    Two epochs of ten batches were timed: 15 ms of each step.
+    """
+    facts = waiting(20, 1, epoch_starts=(start(100),), effective={"batches_per_epoch": 10})
+    waits = tuple((151 if number % 10 == 0 else 1) * MS for number in range(20))
+    finding = found(replace(facts, input_ns=waits), "WB104")
+    assert finding is not None
+    assert finding.saving_ns_per_step_at_most == pytest.approx(15 * MS)
 
 
 def test_d02_under_fork_or_in_long_epochs_the_start_does_not_matter() -> None:
@@ -286,6 +299,32 @@ def test_d12_192_threads_on_16_cores_and_the_kernel_is_busy_with_them() -> None:
     finding = found(threads(each=18, kernel=0.23, active=1), "WB106")
     assert finding is not None
     assert "12 workers × 16 threads = 192 on 16 usable processors" in finding.title
+
+
+def test_d12_threads_in_each_others_way_lengthen_the_work_too() -> None:
+    """A worker brings a batch in 40 ms, 10 of it ready without a processor and 30 computing.
+
+    The wait for a processor alone would save 10 of the 38 ms; without spinning threads the 30 get
+    shorter as well, so that nothing but the whole wait is a bound.
+    """
+    made = stages(
+        batch_ns=40.0 * MS, fetch_ns=400 * MS, samples_ns=400 * MS, collate_ns=0,
+        fetch_cpu_ns=300 * MS, run_delay_ns=100 * MS, active_threads=4.0,
+    )  # fmt: skip
+    system = {"usable_cpus": 2, "workers": 1, "threads_per_worker": 6, "system_share": 0.2}
+    facts = waiting(
+        40,
+        38,
+        loader_stages=made,
+        loader_system=system,
+        stalls_ns={"oversubscription": 10, "decode": 30},
+        effective={"workers": 1},
+        usable=2,
+    )
+    finding = found(facts, "WB106")
+    assert finding is not None
+    assert finding.saving_ns_per_step_at_most == pytest.approx(38 * MS)
+    assert finding.share_of_window == pytest.approx(0.95 / 4)
 
 
 def test_d12_threads_that_sleep_cost_nothing() -> None:

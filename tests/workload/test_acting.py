@@ -4,6 +4,7 @@ import copy
 import os
 import subprocess
 import sys
+import types
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -269,17 +270,23 @@ class Where(torch.utils.data.Dataset[list[int]]):
         return 2
 
     def __getitem__(self, index: int) -> list[int]:
-        info = get_worker_info()
-        return [torch.get_num_threads(), *os.sched_getaffinity(0), info.id if info else -1]
+        info, opencv = get_worker_info(), sys.modules["cv2"].told  # type: ignore[attr-defined]
+        threads = torch.get_num_threads()
+        return [threads, *opencv, *os.sched_getaffinity(0), info.id if info else -1]
 
 
-def test_workers_get_their_threads_and_their_processors() -> None:
+def test_workers_get_their_threads_and_their_processors(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of torch and of OpenCV, whose pool is as large as the machine otherwise."""
+    opencv = types.ModuleType("cv2")
+    opencv.told = list[int]()  # type: ignore[attr-defined]
+    opencv.setNumThreads = opencv.told.append  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "cv2", opencv)
     cpu = min(os.sched_getaffinity(0))
     loader = DataLoader(Where(), 1, num_workers=1, worker_init_fn=_mark)
     settings = Settings(worker_threads=3, cpu_affinity=(cpu,))
     with prepare(Workload(nn.Identity(), loader), settings) as training:
         threads, *place = (int(value) for value in next(training.batches()))
-        assert (threads, place) == (3, [cpu, 0])
+        assert (threads, place) == (3, [3, 3, cpu, 0]), "before and after the user's own function"
         assert training.effective["worker_threads"] == 3
         assert training.effective["cpu_affinity"] == [cpu]
 

@@ -13,6 +13,7 @@ from workbench.findings.finding import (
     DeviceFacts,
     Facts,
     Finding,
+    Origin,
     StragglerFacts,
 )
 from workbench.findings.garbage import garbage
@@ -105,6 +106,7 @@ __all__ = [
     "DeviceFacts",
     "Facts",
     "Finding",
+    "Origin",
     "StragglerFacts",
     "changed_count",
     "compile_break_even",

@@ -31,6 +31,21 @@ SEVERITIES: tuple[Severity, ...] = ("info", "warning", "critical")
 
 
 @dataclass(frozen=True, kw_only=True)
+class Origin:
+    """The loop that a finding speaks of, as its Run tells it: what its bound holds for."""
+
+    run: str
+    settings: Mapping[str, Any] | None
+    """Those that the Run was made with; ``None`` where Settings do not reach the loop."""
+    effective: Mapping[str, Any]
+    """What was in force; empty for a trace from elsewhere."""
+    environment: Mapping[str, Any]
+    median_step_ns: float | None
+    mean_step_ns: float | None
+    """Both of the steps of record."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Finding:
     """What a rule says about a Run or trace.
 
@@ -53,6 +68,8 @@ class Finding:
     device: int | None = None
     call: str | None = None
     """The same in torch's own calls, where the loop is the user's and Settings do not reach it."""
+    origin: Origin | None = field(default=None, repr=False, compare=False)
+    """Where it was found; ``None`` for one that was made by hand."""
 
     def to_json(self) -> dict[str, Any]:
         """The finding in the schema of ``workbench analyze --json``."""

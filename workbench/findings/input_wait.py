@@ -165,16 +165,16 @@ def costs_nothing(facts: Facts, wait: Wait) -> bool:
 def bound(facts: Facts, wait: Wait) -> float:
     """What a step saves at most without the wait: measured, else replayed, else the wait.
 
-    Measured, it is the step less the one on batches at hand. Where those scatter so that nobody
-    can tell a difference, it is the end of the interval, and no more than the wait. No bound is
-    longer than what the fastest step on a batch at hand leaves.
+    Measured, it is the step less the one on batches at hand, at the far end of the interval, since
+    half of all estimates are too low. Where nobody can tell a difference, it is no more than the
+    wait. No bound is longer than what the fastest step on a batch at hand leaves.
     """
     found, most = freed(facts), wait.step_ns
     if facts.replay_step_ns and not wait.profiled:
         most = max(0.0, most - min(facts.replay_step_ns))
     if found is not None:
         clear = found.low_ns > 0
-        return min(found.saving_ns if clear else min(found.high_ns, wait.per_step_ns), most)
+        return min(found.high_ns if clear else min(found.high_ns, wait.per_step_ns), most)
     replayed = None if facts.bounds_ns is None else facts.bounds_ns.get("input")
     if replayed is None or wait.device is None:
         return min(wait.per_step_ns, most)

@@ -6,7 +6,8 @@ adds up, and neither the host nor the data are to blame.
 What to do: fewer kernels: torch.compile fuses elementwise chains; CUDA graphs shorten the gaps,
 where the kernels are not in graphs already.
 When it is wrong: the spacing is the device's own and never goes to zero, so the bound is never
-reached; and gaps between streams that wait for each other's events look the same.
+reached; and gaps between streams that wait for each other's events look the same. The bound is the
+gaps alone: torch.compile also fuses kernels, and can gain more than that.
 """
 
 from workbench.findings.finding import Facts, Finding

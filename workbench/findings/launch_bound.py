@@ -7,7 +7,8 @@ precision, gains nothing.
 What to do: launch fewer and larger kernels: torch.compile, CUDA graphs
 (torch.compile(mode="reduce-overhead") or torch.cuda.make_graphed_callables), a larger batch.
 When it is wrong: profiled host time is inflated, so without a step time of record the loss is
-smaller than shown; and a long launch delay alone is a full queue, which is a busy device.
+smaller than shown; and a long launch delay alone is a full queue, which is a busy device. The bound
+is the waiting alone: torch.compile also fuses kernels, and can gain more than that.
 """
 
 from workbench.findings.finding import DeviceFacts, Facts, Finding

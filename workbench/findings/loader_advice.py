@@ -21,6 +21,8 @@ from workbench.units import time_text
 CHEAP_SAMPLE_NS = 100_000
 """Below it a worker's transfer costs more than the fetch it saves: rows of an in-memory table at
 tens of microseconds each became 3 to 4 times slower with one worker (pytorch/pytorch #10260)."""
+HANDING_OVER_NS = 100_000
+"""A batch that is made in less is made sooner than a worker hands it over (some 100 to 500 µs)."""
 FEW_SAMPLES = 4
 """Own choice: batches of fewer samples gain little by being fetched at once."""
 BUSY_SHARE = 0.5
@@ -44,6 +46,12 @@ BATCHED = (
 WHOLE = (
     "Batches come from memory with one call already: keep the table on the device, or take larger "
     "batches. Workers would cost more than they save."
+)
+
+
+TINY = (
+    "A batch is made in less time than a worker takes to hand one over: take larger batches (the "
+    "training then differs), or keep the table on the device."
 )
 
 
@@ -77,14 +85,27 @@ def _many_tensors(facts: Facts) -> bool:
     return found.serialize_cpu_ns + found.unpickle_cpu_ns > MANY_TENSORS * found.fetch_ns
 
 
+def tiny_batches(facts: Facts) -> bool:
+    """Whether a few cheap rows are a batch, which no worker brings sooner."""
+    found = facts.loader_stages
+    return found is not None and _from_memory(facts) and found.batch_ns < HANDING_OVER_NS
+
+
 def _cheap(facts: Facts) -> bool:
+    """Whether samples cost microseconds of a processor each, and a batch has several of them."""
+    found = facts.loader_stages
+    if found is None or not _from_memory(facts):
+        return False
+    return (found.samples or 0) >= FEW_SAMPLES * found.batches
+
+
+def _from_memory(facts: Facts) -> bool:
     """Whether samples cost microseconds of a processor each, and nothing is read for them."""
     found = facts.loader_stages
     if found is None or found.sample_ns is None or not found.samples:
         return False
     return (
         found.sample_ns < CHEAP_SAMPLE_NS
-        and found.samples >= FEW_SAMPLES * found.batches
         and found.cpu_share >= BUSY_SHARE
         and (found.read_share or 0) < READ_SHARE
         and not facts.effective.get("iterable")
@@ -155,10 +176,9 @@ def handed_over(facts: Facts, wait: Wait) -> float | None:
 def advice(facts: Facts, wait: Wait) -> tuple[str, dict[str, Any] | None]:
     """What to try, and the setting that does it where a switch can act."""
     workers, usable = facts.effective.get("workers"), usable_cpus(facts)
-    if workers is None or whole_batches(facts) or row_by_row(facts, wait):
-        if not whole_batches(facts) and row_by_row(facts, wait):
-            return BATCHED, batched_fetch(facts)
-        return WHOLE if whole_batches(facts) else UNSEEN, None
+    rows = _of_rows(facts, wait)
+    if rows is not None or workers is None:
+        return rows or (UNSEEN, None)
     wanted = wanted_workers(facts, wait)
     if workers and (each := handed_over(facts, wait)) is not None:
         return (
@@ -179,6 +199,17 @@ def advice(facts: Facts, wait: Wait) -> tuple[str, dict[str, Any] | None]:
             {"workers": wanted},
         )
     return _enough(facts, workers, usable), None
+
+
+def _of_rows(facts: Facts, wait: Wait) -> tuple[str, dict[str, Any] | None] | None:
+    """What helps rows of a table in memory, which workers make slower."""
+    if whole_batches(facts):
+        return WHOLE, None
+    if row_by_row(facts, wait):
+        return BATCHED, batched_fetch(facts)
+    if tiny_batches(facts):
+        return TINY, {"workers": 0} if facts.effective.get("workers") else None
+    return None
 
 
 def _enough(facts: Facts, workers: int, usable: int | None) -> str:

@@ -7,7 +7,8 @@ they switch more than they work.
 What to do: one thread a worker, in worker_init_fn: torch.set_num_threads(1), cv2.setNumThreads(0),
 or OMP_NUM_THREADS=1 in the environment.
 When it is wrong: threads that sleep cost nothing, so the number alone is no finding; on a machine
-that others load as well, waiting for a processor is theirs.
+that others load as well, waiting for a processor is theirs. The bound is everything that workers
+compute, since threads in each other's way lengthen that too; far less of it goes.
 """
 
 from typing import Any
@@ -44,7 +45,8 @@ def thread_oversubscription(facts: Facts) -> Finding | None:
     if not cost:
         return None
     found = stalled(facts)
-    saving = None if found is None else found.saving_ns("oversubscription") or None
+    saving = None if found is None else found.saving_ns(_PART, *_LENGTHENED) or None
+    waited = None if found is None else found.saving_ns(_PART) or None
     return Finding(
         code=CODE,
         title=f"{count_text(workers)} workers × {count_text(pool)} threads = "
@@ -54,7 +56,7 @@ def thread_oversubscription(facts: Facts) -> Finding | None:
         verdict="yes",
         severity="info"
         if found is None
-        else found.severity(found.bound_ns if saving is None else saving),
+        else found.severity(found.bound_ns if waited is None else waited),
         evidence={
             "workers": workers,
             "threads_per_worker": threads,
@@ -69,13 +71,15 @@ def thread_oversubscription(facts: Facts) -> Finding | None:
         "cv2.setNumThreads(0), or OMP_NUM_THREADS=1 in the environment.",
         share_of_window=None if found is None else found.wait.share * found.share(_PART) or None,
         saving_ns_per_step_at_most=saving,
-        speedup_at_most=None if found is None or saving is None else found.speedup(_PART),
+        speedup_at_most=None if found is None or saving is None else found.speedup_of(saving),
         setting={"worker_threads": 1} if workers else None,
         rank=facts.rank,
     )
 
 
 _PART = "oversubscription"
+_LENGTHENED = ("decode", "collate")
+"""Threads that spin, switch and empty each other's caches lengthen the work itself as well."""
 
 
 def _active(facts: Facts) -> float | None:

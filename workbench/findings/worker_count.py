@@ -17,6 +17,7 @@ from workbench.findings.loader_advice import (
     beyond_processors,
     needed_workers,
     row_by_row,
+    tiny_batches,
     wanted_workers,
 )
 from workbench.findings.making import most_workers, usable_cpus, waits
@@ -76,7 +77,7 @@ def _limits(system: Any) -> str:
 
 def _too_few(facts: Facts, workers: int, usable: int) -> Finding | None:
     found = stalled(facts)
-    if found is None or row_by_row(facts):
+    if found is None or row_by_row(facts) or tiny_batches(facts):
         return None
     needed, wanted = needed_workers(facts, found.wait), wanted_workers(facts, found.wait)
     if needed is None or wanted is None or needed <= workers:

@@ -31,7 +31,7 @@ def worker_start(facts: Facts) -> Finding | None:
     start = statistics.median(epoch.start_wait_ns for epoch in counted)
     medians = [epoch.median_wait_ns for epoch in starts if epoch.median_wait_ns is not None]
     later = statistics.median(medians) if medians else 0.0
-    lost = start - later
+    lost = max(start - later, _longest_waits(facts))
     epoch = _epoch_ns(facts, lost)
     if epoch is None or start <= TIMES_MEDIAN * later or lost <= LEAST_SHARE * epoch[0]:
         return None
@@ -59,6 +59,19 @@ def worker_start(facts: Facts) -> Finding | None:
         setting={"persistent_workers": True} if facts.effective.get("workers") else None,
         rank=facts.rank,
     )
+
+
+def _longest_waits(facts: Facts) -> float:
+    """What the first step of an epoch waits beyond others; 0 where no step of record was one.
+
+    The workers of the epoch before are ended in it as well, which is no part of a start.
+    """
+    batches, waits = facts.effective.get("batches_per_epoch"), facts.input_ns or ()
+    starts = len(waits) // batches if batches else 0
+    if not starts:
+        return 0.0
+    longest = sorted(waits)[-starts:]
+    return statistics.fmean(longest) - statistics.median(waits)
 
 
 def _epoch_ns(facts: Facts, lost: float) -> tuple[float, int] | None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import statistics
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from workbench.findings import Finding, diagnose, merge_ranks, weight
+from workbench.findings import Finding, Origin, diagnose, merge_ranks, weight
 
 if TYPE_CHECKING:
     from workbench.run.run import Run
@@ -40,10 +41,37 @@ def findings_of(run: Run) -> Findings:
         found.append((label, diagnose(gather(rank, run.record, loader))))
         if run.job is not None:
             run.job.rest(rank)
-    merged = merge_ranks(found)
+    origin = _origin(run)
+    merged = tuple(replace(each, origin=origin) for each in merge_ranks(found))
     if run.record is None or is_capture(run.record):
         merged = tuple(
             replace(each, call=torch_calls(each.setting), advice=in_torch_words(each.advice))
             for each in merged
         )
     return Findings(sorted(merged, key=weight))
+
+
+def _origin(run: Run) -> Origin:
+    """What is known of the loop that the findings speak of."""
+    from workbench.run.facts import is_capture
+
+    record = run.record
+    if record is None:
+        return Origin(
+            run=run.name,
+            settings=None,
+            effective={},
+            environment={},
+            median_step_ns=None,
+            mean_step_ns=None,
+        )
+    timings = record.timings
+    steady = [] if timings is None else timings.step_ns[timings.warmup :]
+    return Origin(
+        run=run.name,
+        settings=None if is_capture(record) else record.settings,
+        effective=record.effective,
+        environment=record.environment,
+        median_step_ns=statistics.median(steady) if steady else None,
+        mean_step_ns=statistics.fmean(steady) if steady else None,
+    )

@@ -274,7 +274,7 @@ class Settings:
     Needs: a fresh process; refused where torch has fixed the number.
     """
     worker_threads: int | None = None
-    """Threads that one operator may use inside each worker; torch's own is 1.
+    """Threads that one operator of torch or OpenCV may use inside each worker; torch's own is 1.
 
     Helps: large decodes with torch operators, where CPUs are free.
     Hurts: workers × threads beyond the usable CPUs.

@@ -43,7 +43,7 @@ def period(loader: Mapping[str, Any], longest: int) -> int:
     """
     workers = loader.get("workers") or 0
     epoch = loader.get("batches_per_epoch")
-    if workers and epoch and epoch < longest and not loader.get("persistent_workers"):
+    if workers and epoch and epoch <= longest and not loader.get("persistent_workers"):
         return longest  # workers start again inside the block
     return max(workers, 1)
 

@@ -23,7 +23,10 @@ class Bound:
     ratio: float
     """Least step time with the setting over step time without it."""
     held: bool | None
-    """Whether the measured interval reaches down to the bound at most; ``None``: not measured."""
+    """Whether the measured interval reaches down to the bound at most; ``None``: not measured, or
+    the switch acts on more than the finding names."""
+    more: str | None = None
+    """What else the switch acts on, which the bound leaves out."""
 
     @property
     def saving(self) -> float:
@@ -32,26 +35,53 @@ class Bound:
 
 
 def bound_of(
-    step_ns: float | None, saving_ns: float | None, speedup: float | None, change: Change
+    step_ns: float | None,
+    saving_ns: float | None,
+    speedup: float | None,
+    change: Change,
+    *,
+    more: str | None = None,
 ) -> Bound | None:
     """The bound of a finding against what was measured.
+
+    A finding tells means of all steps, also of those that something else held up, and the gain is
+    one of usual steps, as fast as the machine makes them now. So its bound is the larger of the
+    time that it names and of the share of a step that it names; of steps of microseconds the two
+    differ.
 
     Args:
         step_ns: Step time without the setting, as measured now.
         saving_ns: What the finding says a step saves at most.
         speedup: How many times as fast it says the loop gets at most.
         change: The measured change.
+        more: What else the switch acts on; then a larger gain breaks no promise.
     """
     ratios = []
     if speedup is not None and speedup > 0:
         ratios.append(1 / speedup)
-    elif saving_ns is not None and step_ns:
+    if saving_ns is not None and step_ns:
         ratios.append(max(0.0, 1 - saving_ns / step_ns))
     if not ratios:
         return None
-    noise = change.noise_floor or 0.0
-    held = None if change.high is None else change.high >= ratios[0] / (1 + noise)
-    return Bound(ratio=ratios[0], held=held)
+    noise, least = change.noise_floor or 0.0, min(ratios)
+    held = None if change.high is None else change.high >= least / (1 + noise)
+    if more is not None and held is False:
+        held = None
+    return Bound(ratio=least, held=held, more=more)
+
+
+def acts_on_more(code: str, change: Settings) -> str | None:
+    """What a switch does beside what the finding bounds; ``None`` where that is all."""
+    field, what = _MORE.get(code, ("", ""))
+    return what if field in change.changes() else None
+
+
+_MORE = {
+    "WB201": ("compile", "fuses kernels, which shortens the device's own work"),
+    "WB202": ("compile", "fuses kernels, which shortens the device's own work"),
+    "WB305": ("precision", "ends the scaling of gradients in every step"),
+}
+"""By code: the switch of a finding that bounds only a part of what the switch does."""
 
 
 def advise(after: Trial, change: Change, parity: Parity | None) -> Advice:
@@ -75,15 +105,18 @@ def sentence(
     *,
     per: Per,
     bound: Bound | None,
+    elsewhere: str | None = None,
     memory: str | None = None,
 ) -> str:
-    """What was found, in one honest sentence."""
+    """What was found, in one honest sentence; ``elsewhere``: code of a finding of another loop."""
     name = str(settings)
     if not after.ok:
         return _not_measured(name, after)
     parts = [_time(name, change, per)]
     if bound is not None and change.verdict == "faster":
         parts.append(_against(bound))
+    if elsewhere is not None:
+        parts.append(f"the bound of {elsewhere} belongs to another loop")
     if memory is not None:
         parts.append(memory)
     if parity is not None:
@@ -141,6 +174,8 @@ def _time(name: str, change: Change, per: Per) -> str:
 
 def _against(bound: Bound) -> str:
     most = share_text(bound.saving)
+    if bound.more is not None and bound.held is None:
+        return f"more than the {most} of the finding, since it also {bound.more}"
     if bound.held is False:
         return f"more than the {most} that was thought possible"
     return f"at most {most} was possible"

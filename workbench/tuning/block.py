@@ -80,6 +80,7 @@ def measure(
     position: int,
     steps: Callable[[float | None, int], int],
     time_limit_s: float | None,
+    whole: int = 1,
 ) -> tuple[FairBlock, About] | None:
     """Measure one block from the start that the workload is in, and put everything back.
 
@@ -90,6 +91,7 @@ def measure(
         position: Place in the order of all blocks.
         steps: From the batch size and the workers to the steps that count.
         time_limit_s: Seconds after which the block is cancelled.
+        whole: Steps that count are a multiple of these, where so many are left.
 
     Returns:
         ``None`` when somebody wanted no more steps before all were measured.
@@ -97,7 +99,7 @@ def measure(
     with set_up(work, settings, measuring, time_limit_s) as driven:
         training = driven.training
         workers = training.effective.get("workers") or 0
-        block = driven.block(position, steps(training.samples_per_step, workers))
+        block = driven.block(position, steps(training.samples_per_step, workers), whole)
     return None if block is None else (block, driven.about)
 
 
@@ -169,7 +171,7 @@ class Driven:
                 break
         return tuple(times)
 
-    def block(self, position: int, count: int) -> FairBlock | None:
+    def block(self, position: int, count: int, whole: int = 1) -> FairBlock | None:
         """Lead, then ``count`` steps; of these, those that are not yet steady are left out."""
         from workbench.statistics.warmup import warmup_length
 
@@ -193,6 +195,8 @@ class Driven:
             delays, share = probe.delays_ns(), probe.others_share(conditions.others_cpu_s())
         (times,) = clock.durations_ns()
         head = lead + min(warmup_length(times[lead:]), count - LEAST_STEPS)
+        if len(times) - head >= whole:
+            head += (len(times) - head) % whole
         return FairBlock(
             position=position,
             step_ns=tuple(times[head:]),

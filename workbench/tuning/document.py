@@ -26,6 +26,7 @@ def verification_document(found: "Verification") -> dict[str, Any]:
             "change": asdict(change),
             "whole_change": asdict(found.whole_change),
             "bound": None if found.bound is None else asdict(found.bound),
+            "elsewhere": [asdict(each) for each in found.elsewhere],
             "parity": None if found.parity is None else found.parity.to_json(),
             "break_even_steps": found.break_even_steps,
             "differences": [asdict(each) for each in found.differences],

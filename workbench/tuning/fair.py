@@ -139,6 +139,8 @@ class _Turns:
     warmed: MutableMapping[Settings, float]
     samples: float | None = None
     """Of a block, once the first setting has told."""
+    whole: int = 1
+    """Steps of an epoch, where blocks are made of whole ones."""
     notes: list[str] = field(default_factory=list)
 
     def take(self, rounds: int) -> FairRuns:
@@ -168,6 +170,7 @@ class _Turns:
         """All that is to be done, in order: warm-up of every setting, then the turns."""
         for at, draft in enumerate(self.drafts):
             yield partial(self._guarded, draft, partial(self._warm_up, draft, self.drafts[at:]))
+        self._lengthen()
         self._shorten(rounds)
         position = 0
         for round_ in range(rounds):
@@ -211,6 +214,28 @@ class _Turns:
         if not self.measuring.stopped:
             self.warmed[draft.settings] = draft.warm_step_s
 
+    def _lengthen(self) -> None:
+        """Whole epochs where workers live on between them under one setting and not another.
+
+        What starting them costs is in the steps where an epoch begins; two of these in every
+        block, so that neither is taken for warm-up.
+        """
+        known = [draft.effective for draft in self.drafts if draft.open]
+        kept = {bool(each.get("persistent_workers")) for each in known if each.get("workers")}
+        epochs = {each.get("batches_per_epoch") for each in known}
+        epoch = epochs.pop() if len(epochs) == 1 else None
+        if len(kept) < 2 or not epoch:
+            return
+        steps = max(_LEAST_EPOCHS, -(-self.steps // epoch)) * epoch
+        if steps <= _MOST_LONGER * self.steps:
+            self.steps, self.whole = steps, epoch
+        elif epoch > self.steps:
+            self.notes.append(
+                f"an epoch has {epoch} batches, and a block of {self.steps} steps seldom holds the "
+                "start of one: what persistent workers save there is not in these times. Ask for "
+                f"steps={_LEAST_EPOCHS * epoch} to see it."
+            )
+
     def _shorten(self, rounds: int) -> None:
         """Fewer steps a block where all of them would not fit into the time limit."""
         left, open_ = self._left_s(), [draft for draft in self.drafts if draft.open]
@@ -237,6 +262,7 @@ class _Turns:
             position=position,
             steps=self._steps,
             time_limit_s=None if left is None else max(left, _LEAST_S),
+            whole=self.whole,
         )
         if found is None:
             return
@@ -262,6 +288,9 @@ USABLE_TIME = 0.8
 """Share of the time left that the blocks may be planned to fill."""
 _HALF = 0.5
 """Of the time left, what the very first steps of a setting may take: it may have to compile."""
+_LEAST_EPOCHS = 2
+_MOST_LONGER = 3
+"""Own choice: blocks become at most so many times as long as was asked for."""
 _LEAST_S = 0.01
 """A time limit of nothing is none."""
 

@@ -95,15 +95,23 @@ class Trial:
         longest = max((len(block.step_ns) for block in self.blocks), default=0)
         return period(self.effective, longest)
 
-    def times(self, per: Per = "step", *, undisturbed: bool = False) -> list[Times]:
-        """Block by block the pace of each step, in nanoseconds of a step or of a sample."""
+    def times(
+        self, per: Per = "step", *, undisturbed: bool = False, period: int | None = None
+    ) -> list[Times]:
+        """Block by block the pace of each step, in nanoseconds of a step or of a sample.
+
+        Args:
+            per: A step, or a sample.
+            undisturbed: Leave out waits for processors that others held.
+            period: Steps over which each is evened; the trial's own when left out.
+        """
         found: list[Times] = []
         for block in self.blocks:
             times = block.undisturbed_ns if undisturbed else tuple(map(float, block.step_ns))
             if times is not None and per == "sample":
                 times = block.per_sample(times)
             if times is not None:
-                found.append(evened(times, self.period))
+                found.append(evened(times, self.period if period is None else period))
         return found
 
     @property
@@ -187,7 +195,9 @@ class FairRuns:
         """
         per, floor = self.per(first, second), () if again is None else (again,)
         clean = not whole and self.undisturbed(first, second, *floor)
-        sides = [self.trials[n].times(per, undisturbed=clean) for n in (first, second, *floor)]
+        trials = [self.trials[n] for n in (first, second, *floor)]
+        wide = max(trial.period for trial in trials)  # means against means, never against medians
+        sides = [trial.times(per, undisturbed=clean, period=wide) for trial in trials]
         return compare_steps(*sides[:2], again=sides[2] if floor else (), interleaved=True)
 
     def break_even_steps(self, first: int = 0, second: int = 1) -> int | None:

@@ -8,9 +8,18 @@ from typing import TYPE_CHECKING, Any
 from workbench.run.differs import Difference
 from workbench.settings import Settings
 from workbench.statistics.change import Change
-from workbench.tuning.advice import Advice, Bound, advise, bound_of, memory_text, sentence
+from workbench.tuning.advice import (
+    Advice,
+    Bound,
+    acts_on_more,
+    advise,
+    bound_of,
+    memory_text,
+    sentence,
+)
 from workbench.tuning.conditions import conditions_text
 from workbench.tuning.differing import differing
+from workbench.tuning.elsewhere import elsewhere_text
 from workbench.tuning.parity import Parity
 from workbench.tuning.trial import FairRuns, Per, Trial, losses_after_as_many
 from workbench.units import bytes_text, spread_text, time_text
@@ -49,6 +58,8 @@ class Verification:
     folder: Path | None = field(default=None, compare=False)
     """The file in which all this is kept."""
     notes: tuple[str, ...] = ()
+    elsewhere: tuple[Difference, ...] = ()
+    """In what the loop of the finding differs from this one; its bound belongs there then."""
 
     @cached_property
     def change(self) -> Change:
@@ -72,15 +83,16 @@ class Verification:
 
     @cached_property
     def bound(self) -> Bound | None:
-        """What the finding said could be gained at most; ``None`` where it said nothing."""
+        """What the finding said could be gained at most; ``None``: nothing, or of another loop."""
         found = self.finding
-        if found is None:
+        if found is None or self.elsewhere:
             return None
         return bound_of(
             self.trials[0].step_ns,
             found.saving_ns_per_step_at_most,
             found.speedup_at_most,
             self.change,
+            more=acts_on_more(found.code, self.settings),
         )
 
     @property
@@ -101,6 +113,7 @@ class Verification:
             self.parity,
             per=self.per,
             bound=self.bound,
+            elsewhere=self.finding.code if self.finding is not None and self.elsewhere else None,
             memory=memory_text(before, after),
         )
 
@@ -206,6 +219,8 @@ class Verification:
 
     def _remarks(self) -> list[str]:
         said = [*self.notes, *self.fair.notes]
+        if self.finding is not None and self.elsewhere:
+            said.insert(0, elsewhere_text(self.finding, self.elsewhere))
         change, steps = self.change, self.break_even_steps
         for name in self.in_force_already:
             said.append(f"{name} has this value without the setting already.")

@@ -15,6 +15,7 @@ from workbench.recording.progress import Progress
 from workbench.settings import Record, Settings, check_records
 from workbench.store.names import as_folder, safe_name
 from workbench.store.writing import check_writable
+from workbench.tuning.elsewhere import elsewhere
 from workbench.tuning.fair import fair_blocks
 from workbench.tuning.keeping import keep, profiled
 from workbench.tuning.numbers import parity
@@ -58,7 +59,8 @@ def verify(
     Args:
         work: Model, data and step.
         finding_or_settings: A finding that has a setting, or the settings themselves.
-        before: What it is compared with, and added to; the loop as it is when left out.
+        before: What it is compared with, and added to. Left out: for a finding the settings of the
+            Run that it was found in, otherwise the loop as it is.
         steps: Steps that count in each block.
         blocks: Blocks of each side.
         record: What the profiler records in a window of each side; ``None`` profiles nothing.
@@ -73,15 +75,18 @@ def verify(
         KeyboardInterrupt: After an interrupt; what was measured until then is kept.
     """
     finding, changed = _asked(work, finding_or_settings, before, record)
+    base = _base(finding) if before is None else before
     order = _Order(
         work=work,
         finding=finding,
         settings=changed,
-        base=before or Settings(),
+        base=base,
         record=record,
         parent=as_folder(folder, RUNS),
         limit_s=time_limit_s,
     )
+    if before is None and base.changes():
+        order.notes.append(f"compared with the settings of the Run that it was found in: {base}")
     check_writable(order.parent)
     with order.kept(), Progress(shown=progress, title=work.title) as bar:
         order.measure(steps, blocks, bar)
@@ -167,6 +172,7 @@ class _Order:
             after=self.runs[1],
             folder=self.place,
             notes=tuple(self.notes),
+            elsewhere=elsewhere(self.finding, self.fair.trials[BEFORE]),
         )
 
     @contextmanager
@@ -242,6 +248,12 @@ def _setting_of(finding: Finding) -> Settings:
     return Settings.from_json(dict(finding.setting))
 
 
+def _base(finding: Finding | None) -> Settings:
+    """What the loop of the finding ran with: its setting is a change of that."""
+    origin = None if finding is None else finding.origin
+    return Settings.from_json(dict((origin.settings if origin else None) or {}))
+
+
 def _check_base(fair: FairRuns) -> None:
     """The loop as it is must have run, or there is nothing to compare with."""
     trial = fair.trials[BEFORE]
@@ -252,4 +264,5 @@ def _check_base(fair: FairRuns) -> None:
             "time_limit_s was over before the loop had been measured once as it is: raise it, or "
             f"ask for fewer steps. {trial.reason or ''}".strip()
         )
-    raise WorkloadError(f"the loop fails without the setting: {trial.reason}")
+    under = "" if not trial.settings.changes() else f" (with {trial.settings}, see before=)"
+    raise WorkloadError(f"the loop fails without the setting{under}: {trial.reason}")

@@ -129,6 +129,14 @@ def _context(name: str) -> Any:
     return multiprocessing.get_context(name)
 
 
+def _set_threads(threads: int) -> None:
+    """Of torch's operators, and of OpenCV's where the program uses it; each has its own pool."""
+    torch.set_num_threads(threads)
+    opencv = sys.modules.get("cv2")
+    if opencv is not None:
+        opencv.setNumThreads(threads)
+
+
 class WorkerStart:
     """What a worker does first: set its threads, and again after the user's own function."""
 
@@ -138,10 +146,10 @@ class WorkerStart:
 
     def __call__(self, worker: int) -> None:
         """Start the worker of this number."""
-        torch.set_num_threads(self.threads)
+        _set_threads(self.threads)
         if self.then is not None:
             self.then(worker)
-            torch.set_num_threads(self.threads)
+            _set_threads(self.threads)
 
 
 def _check_sharding(loader: DataLoader[Any], workers: int) -> None:
