@@ -66,17 +66,21 @@ class Bench:
     def _receive(self, content: Any) -> None:
         self.panel._receive(None, content, [])
 
-    def pump(self) -> None:
-        """Hand the page what the kernel has sent."""
+    def pump(self) -> int:
+        """Hand the page what the kernel has sent; how many messages that were."""
         with self._lock:
             waiting, self._outbox = self._outbox, []
         for content, buffers in waiting:
             coded = [base64.b64encode(one).decode() for one in buffers]
             plain = json.loads(json.dumps(content))
             self.page.evaluate("([c, b]) => fromKernel(c, b)", [plain, coded])
+        return len(waiting)
 
-    def settle(self, times: int = 8) -> None:
+    def settle(self, least: int = 6) -> None:
         """Let messages go to and fro until both sides are quiet."""
-        for _ in range(times):
-            self.page.wait_for_timeout(100)
-            self.pump()
+        quiet = 0
+        for _ in range(40):
+            self.page.wait_for_timeout(50)
+            quiet = 0 if self.pump() else quiet + 1
+            if quiet >= least:
+                return

@@ -8,7 +8,7 @@ import { make } from "./dom.js";
  * @typedef {{rows: Row[], fields: Record<string, {verdict: string, text: string}>}} Changes
  */
 
-const CHANGE_HEADS = ["", "Change", "From step", "Before", "After", "Effect"];
+const CHANGE_HEADS = ["No.", "Change", "From step", "Before", "After", "Effect"];
 
 export class ChangesView {
   constructor() {

@@ -75,7 +75,7 @@ export class Charts {
   }
 
   makeTable() {
-    const head = ["", "now", "median in view", "95 % below"].map((text) =>
+    const head = ["Series", "now", "median in view", "95 % below"].map((text) =>
       make("th", { scope: "col", text }),
     );
     const table = make("table", {}, make("thead", {}, make("tr", {}, ...head)), this.table);

@@ -8,7 +8,7 @@ import { make, refill, say } from "./dom.js";
  * @typedef {{rows: Row[], baseline: string | null, folder: string, left_out: number}} Runs
  */
 
-const RUN_HEADS = ["Run", "Recorded", "Settings", "Median step", "Against the baseline", "Note", ""];
+const RUN_HEADS = ["Run", "Recorded", "Settings", "Median step", "Against the baseline", "Note", "Actions"];
 
 export class HistoryView {
   /** @param {import("./header.js").Act} act @param {(answer: any) => void} open */

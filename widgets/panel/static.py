@@ -107,7 +107,7 @@ def changes_table(desk: "Desk") -> Table:
     told = desk.sections()["changes"]["rows"]
     kept = ("number", "text", "step", "before", "after")
     rows = tuple((*(row[k] for k in kept), row["error"] or row["effect"]) for row in told)
-    names = ("", "change", "from step", "before", "after", "effect")
+    names = ("no.", "change", "from step", "before", "after", "effect")
     columns = tuple(Column(name=n) for n in names)
     return Table(caption="What the switches did", columns=columns, rows=rows)
 

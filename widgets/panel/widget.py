@@ -11,6 +11,7 @@ from workbench.errors import MissingExtraError, WorkbenchError
 from workbench.settings import Settings
 from workbench.widgets.panel.desk import Desk
 from workbench.widgets.panel.errands import Errands
+from workbench.widgets.panel.places import place_of
 from workbench.widgets.panel.sender import Sender
 from workbench.widgets.panel.static import static_html, static_text
 from workbench.widgets.script import joined
@@ -98,9 +99,12 @@ class Panel(anywidget.AnyWidget):
 
     def _open_timeline(self, run: Any, finding: Any | None) -> str:
         """The timeline of a Run as a widget for the page; at a finding, where there is one."""
-        self.timeline = run.timeline()
-        if finding is not None:
-            self.timeline.go_to(finding)
+        if self.timeline is not None:
+            self.timeline.close()
+        self.timeline = run.timeline(static=False)
+        place = None if finding is None else place_of(run, finding)
+        if place is not None:
+            self.timeline.go_to(*place)
         found: str = self.timeline.model_id
         return found
 
