@@ -16,7 +16,7 @@ def unload_ipython_extension(shell: Any) -> None:
     shell.magics_manager.magics["cell"].pop("workbench", None)
 
 
-def _workbench(line: str, cell: str) -> Any:
+def _workbench(line: str, cell: str) -> None:
     """Run the cell inside a capture called ``cap``, with live charts above its output.
 
     The loop takes its batches through ``cap.watch(loader)`` and calls ``cap.step()`` after each.
@@ -40,12 +40,14 @@ def _workbench(line: str, cell: str) -> Any:
     try:
         with cap:
             _run(shell, cell)
+        _ = cap.run  # says why, where nothing was recorded
     except WorkbenchError as error:
         error.add_note(USAGE)
         raise
     finally:
         shown.refresh()
-    return None if shown.is_live else shown
+        if not shown.is_live:
+            display(shown)  # type: ignore[no-untyped-call]
 
 
 def _run(shell: Any, cell: str) -> None:
