@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -110,7 +111,7 @@ def test_compiling_once_is_silent(tmp_path: Path, steps: tuple[int, ...]) -> Non
     assert of(compiling(*steps).run(tmp_path), "WB207") is None
 
 
-def counted(**counts: int) -> Facts:
+def counted(**counts: Any) -> Facts:
     told = {"graphs": 1, "graph_breaks": 0, "recompiles": 0, "limit_reached": 0, "seconds": 3.0}
     return Facts(compilation=told | counts)
 
@@ -121,6 +122,18 @@ def test_the_recompile_limit_is_said_although_torch_goes_on_silently() -> None:
     assert finding is not None
     assert finding.severity == "critical"
     assert "uncompiled" in finding.title
+    named = [
+        {
+            "function": "forward (net.py:12)",
+            "compilations": 8,
+            "last_reason": "tensor 'x' size mismatch at index 0. expected 9, actual 10",
+            "limit_reached": True,
+        }
+    ]
+    finding = recompiles(counted(graphs=8, recompiles=7, limit_reached=1, functions=named))
+    assert finding is not None
+    assert "forward (net.py:12) was compiled 8 times" in finding.title
+    assert "expected 9, actual 10" in finding.title, "the last guard that failed"
     late = Compilations(steps=20, steps_with=5, count=5, ns=5 * 30 * MS)
     facts = replace(counted(limit_reached=1), compilations=late, trace_steps=20)
     told = recompiles(replace(facts, trace_window_ns=20 * 10 * MS))

@@ -203,5 +203,7 @@ def test_wb207_compiling_for_every_size_is_compared_with_the_run_that_compiled(
     assert answer.elsewhere == ()
     assert [side.effective["compile_dynamic"] for side in answer.trials] == [False, True]
     assert finding.evidence["recompiles"] >= 4
+    assert "forward (test_verified_rules.py:" in finding.title
+    assert "size mismatch" in finding.title
     assert (answer.trials[1].compilation or {}).get("recompiles", 0) <= 1
     assert answer.bound is None or answer.bound.held is not False

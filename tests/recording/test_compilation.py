@@ -31,5 +31,31 @@ def test_a_new_shape_is_a_recompile_until_the_limit() -> None:
         compiled(torch.ones(size))
     found = compile_counters().since(before)
     assert (found.graphs, found.graph_breaks, found.limit_reached) == (8, 0, 1)
-    assert found.recompiles >= 7
+    assert found.recompiles == 7
     assert found.seconds > 0
+    (told,) = found.recompiled()
+    assert told["function"].startswith("double (test_compilation.py:")
+    assert (told["compilations"], told["limit_reached"]) == (8, True)
+    assert "expected 9, actual 10" in told["last_reason"], "the ninth size was one too many"
+
+
+def test_a_size_that_torch_learns_to_vary_takes_two_graphs_and_python_inside_breaks_one() -> None:
+    """One recompilation makes a size dynamic; ``.item()`` and ``print`` are a break each."""
+
+    def printing(x: torch.Tensor) -> torch.Tensor:
+        y = x * 2
+        print(y.sum().item())  # noqa: T201 - what breaks the graph
+        return y + 1
+
+    torch.compiler.reset()
+    counting = {"backend": lambda graph, inputs: graph.forward}
+    before = compile_counters()
+    compiled = torch.compile(lambda x: x * 3, **counting)
+    for size in range(2, 14):
+        compiled(torch.ones(size))
+    found = compile_counters().since(before)
+    assert (found.graphs, found.recompiles, found.limit_reached) == (2, 1, 0)
+    before = compile_counters()
+    torch.compile(printing, **counting)(torch.ones(3))
+    found = compile_counters().since(before)
+    assert (found.graphs, found.graph_breaks, found.recompiled()) == (2, 2, [])

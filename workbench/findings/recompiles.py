@@ -48,14 +48,34 @@ def _count(told: Any, name: str) -> int:
     return value if isinstance(value, int) else 0
 
 
+def _functions(told: Any, *, limit: bool = False) -> list[dict[str, Any]]:
+    """Functions that were compiled again, as the record names them."""
+    found = told.get("functions")
+    known = [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
+    known = [each for each in known if {"function", "compilations", "last_reason"} <= set(each)]
+    return [each for each in known if each.get("limit_reached")] if limit else known
+
+
+def _guard(named: list[dict[str, Any]]) -> str:
+    """The last guard that failed, and whose it is."""
+    if not named:
+        return ""
+    return f" The last guard that failed in {named[0]['function']}: {named[0]['last_reason']}."
+
+
 def _limit(facts: Facts, told: Any) -> Finding:
-    count = _count(told, "limit_reached")
-    functions = "1 function" if count == 1 else f"{count} functions"
+    count, named = _count(told, "limit_reached"), _functions(told, limit=True)
+    run = "runs" if count == 1 else "run"
+    who = "1 function was" if count == 1 else f"{count_text(count)} functions were"
+    if count == 1 and len(named) == 1:
+        who = f"{named[0]['function']} was compiled {named[0]['compilations']} times,"
+    else:
+        who += " compiled too often,"
     return _finding(
         facts,
         told,
-        title=f"Recompile limit reached: {functions} compiled too often and from then on run "
-        "uncompiled, without another word from torch.",
+        title=f"Recompile limit reached: {who} and from then on {run} uncompiled, without another "
+        f"word from torch.{_guard(named)}",
         severity="critical",
         advice="Let changing sizes be dynamic: torch.compile(model, dynamic=True) or "
         f"torch._dynamo.mark_dynamic, or pad inputs to a few sizes. {_LOGS}",
@@ -75,7 +95,8 @@ def _again(facts: Facts, told: Any) -> Finding:
     return _finding(
         facts,
         told,
-        title=f"torch.compile compiles {said}: something that it took for fixed keeps changing.",
+        title=f"torch.compile compiles {said}: something that it took for fixed keeps changing."
+        f"{_guard(_functions(told))}",
         severity=severity,
         advice="Let changing sizes be dynamic: torch.compile(model, dynamic=True) or "
         f"torch._dynamo.mark_dynamic, or pad inputs to a few sizes. {_LOGS}",
@@ -118,6 +139,8 @@ def _finding(
             speedup = step / (step - saving) if saving < step else None
         title += f" It takes {share_text(share)} of the window ({time_text(late.ns)})."
     evidence = {name: told.get(name) for name in _COUNTERS} if told else {}
+    if functions := _functions(told):
+        evidence["functions"] = functions
     if late is not None:
         evidence |= {"steps_with_compilation": late.steps_with, "compile_us": late.ns / 1000}
     return Finding(

@@ -184,7 +184,8 @@ class Active:
         finally:
             self._switch_off()
         self.seen.garbage_collection = self._garbage.to_json()
-        self.seen.compilation = compile_counters().since(self._compiled).to_json()
+        counted = compile_counters().since(self._compiled)
+        self.seen.compilation = {**counted.to_json(), "functions": counted.recompiled()}
         self.seen.load = self._load.to_json()
         self.seen.warnings = self._warnings.found
         self.seen.labels = self.labels.real

@@ -157,7 +157,8 @@ def _measure(work: "Workload", order: _Order, bar: Progress, measured: Measured)
                 f"{training.epochs} epochs; restarts of the loader are part of what is measured"
             )
     measured.garbage_collection = garbage.to_json()
-    measured.compilation = compile_counters().since(compiled).to_json()
+    counted = compile_counters().since(compiled)
+    measured.compilation = {**counted.to_json(), "functions": counted.recompiled()}
     return window
 
 

@@ -63,7 +63,8 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
     garbage_collection: dict[str, Any] | None = None
     """Collections and nanoseconds per generation during the steps of record."""
     compilation: dict[str, Any] | None = None
-    """torch.compile counters: graphs, graph breaks, recompiles, seconds."""
+    """torch.compile counters: graphs, graph breaks, recompiles, seconds; and the ``functions`` that
+    were compiled again, with the last guard that failed."""
     load: dict[str, Any] | None = None
     """Load average and CPU share of other processes before and after."""
     warnings: list[str] = []
