@@ -40,11 +40,11 @@ def busy(bench: Bench) -> None:
     settings = Settings(workers=2)
     at = session.telemetry.rows["at_ns"][-1]
     told = effect(0.69, 0.66, 0.72)
-    session.changes = (change(1, 300, Settings(), settings, effect=told, asked_ns=at),)
+    session.changes = (change(1, 300, Settings(), settings, effect=told, applied_ns=at),)
     train(session, 300, first=300, step_ms=13.8, input_share=0.1)
     run = SimpleNamespace(name="digits-burst")
-    session.bursts = (SimpleNamespace(status="done", run=run, findings=(FINDING,)),)
-    session.become(status="running", doing="Training on the CPU.", settings=settings)
+    done = SimpleNamespace(status="done", run=run, findings=(FINDING,))
+    session.become(bursts=(done,), status="running", doing="Training.", settings=settings)
     bench.settle()
 
 
@@ -116,7 +116,7 @@ def test_charts_say_what_they_show_and_have_a_table(bench: Bench):
 
     expect(bench.page.get_by_text("A step takes 1")).to_be_visible()
     expect(bench.page.get_by_text("of a step waits for data")).to_be_visible()
-    expect(bench.page.get_by_text("no GPU is in use")).to_be_visible()
+    expect(bench.page.get_by_text("GPU: not measured")).to_be_visible()
     bench.page.get_by_text("The numbers as a table").click()
     bench.settle()
     expect(bench.page.get_by_role("row", name="Use of the machine: GPU")).to_contain_text(
@@ -172,7 +172,7 @@ def test_findings_come_with_evidence_and_try_it_ends_in_a_verdict(bench: Bench):
     bench.settle()
     expect(page.get_by_text("Trying workers 2…")).to_be_visible()
 
-    trial = bench.desk._trial
+    trial = bench.session.state.trial
     trial.status = "done"
     trial.verification = SimpleNamespace(
         sentence="▲ workers=2: 31 % (28–34) less time a step: keep it.",
@@ -241,7 +241,7 @@ def test_names_from_elsewhere_are_only_ever_text(page: Page, tmp_path: Path):
     evil = replace(
         FINDING, title=EVIL, advice=EVIL, evidence={EVIL: EVIL}, setting={"device": EVIL}
     )
-    session.bursts = (SimpleNamespace(status="done", run=run, findings=(evil,)),)
+    session.become(bursts=(SimpleNamespace(status="done", run=run, findings=(evil,)),))
     session.changes = (change(1, 1, Settings(), Settings(checkpointing=(EVIL,)), error=EVIL),)
     session.become(doing=EVIL, error=EVIL, settings=Settings(checkpointing=(EVIL,)))
     bench.settle()
@@ -262,7 +262,7 @@ def test_axe_finds_nothing_and_text_is_legible(bench: Bench, scheme: str):
     bench.settle()
 
     assert complaints_of(bench.page, within=".wb-panel") == []
-    for part in (bench.page.get_by_text("no GPU is in use"), button(bench, "Pause")):
+    for part in (bench.page.get_by_text("GPU: not measured"), button(bench, "Pause")):
         assert contrast(part) >= 4.5  # WCAG 2.1, level AA
 
 

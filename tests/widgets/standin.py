@@ -27,6 +27,8 @@ class State:
     epoch: int = 0
     samples_per_s: float | None = None
     overhead_ratio: float | None = None
+    bursts: tuple[Any, ...] = ()
+    trial: Any = None
 
 
 class Telemetry:
@@ -34,25 +36,24 @@ class Telemetry:
 
     def __init__(self) -> None:
         self.rows: dict[str, list[float]] = {}
-        self.samples: dict[str, list[float]] = {}
-        self.not_measured = {"device": "no GPU is in use"}
+        self.samples: dict[str, list[Any]] = {}
 
     def add(self, **values: float) -> None:
         for name, value in values.items():
             self.rows.setdefault(name, []).append(value)
 
-    def sample(self, **values: float) -> None:
+    def sample(self, **values: Any) -> None:
         for name, value in values.items():
             self.samples.setdefault(name, []).append(value)
 
-    def columns(self, since_step: int = -1) -> dict[str, Any]:
+    def columns(self, since_step: int = 0) -> dict[str, Any]:
         arrays = {name: np.array(values, dtype=float) for name, values in self.rows.items()}
-        keep = arrays.get("step", np.empty(0)) > since_step
+        keep = arrays.get("step", np.empty(0)) >= since_step
         return {name: column[keep] for name, column in arrays.items()}
 
-    def system(self, since_ns: int = -1) -> dict[str, Any]:
+    def system(self, since_ns: int = 0) -> dict[str, Any]:
         arrays = {name: np.array(values, dtype=float) for name, values in self.samples.items()}
-        keep = arrays.get("at_ns", np.empty(0)) > since_ns
+        keep = arrays.get("at_ns", np.empty(0)) >= since_ns
         return {name: column[keep] for name, column in arrays.items()}
 
 
@@ -63,8 +64,6 @@ class StandIn:
         self.state = State()
         self.telemetry = Telemetry()
         self.changes: tuple[Any, ...] = ()
-        self.bursts: tuple[Any, ...] = ()
-        self.effective: dict[str, Any] = {"batch_size": 32, "workers": 0, "pin_memory": False}
         self.watch_changes = False
         self.burst_every_s: float | None = None
         self.asked: list[Any] = []
@@ -118,14 +117,14 @@ class StandIn:
     def burst(self, steps: int = 10) -> Any:
         self._note("burst", steps)
         made = SimpleNamespace(status="waiting", run=None, findings=None, error=None)
-        self.bursts = (*self.bursts, made)
+        self.become(bursts=(*self.state.bursts, made))
         return made
 
     def verify(self, finding: Any) -> Any:
         self._note("verify", finding)
-        return SimpleNamespace(
-            status="running", verification=None, error=None, settings=Settings(workers=2)
-        )
+        made = SimpleNamespace(status="running", verification=None, error=None, asked=finding)
+        self.become(trial=made)
+        return made
 
     def offers(self) -> tuple[Any, ...]:
         self._note("offers")
@@ -159,8 +158,7 @@ def train(
             busy = 0.5 + 0.1 * random.random()
             session.telemetry.sample(
                 at_ns=at,
-                cpu_share=busy,
-                cpu_busiest=min(1.0, busy + 0.35),
+                cpu_percent=(100 * min(1.0, busy + 0.35), 100 * max(0.0, busy - 0.35)),
                 rss_bytes=1.2e9 + 2e5 * step,
                 disk_read_bytes_s=4e7 * (1 + 0.3 * random.standard_normal()),
                 disk_write_bytes_s=1e5,
@@ -168,10 +166,11 @@ def train(
     session.become(step=first + steps, epoch=(first + steps) // 400, samples_per_s=32e3 / step_ms)
 
 
-def change(number: int, step: int | None, before: Settings, after: Settings, **more: Any) -> Any:
+def change(number: int, step: int, before: Settings, after: Settings, **more: Any) -> Any:
     """A change of a switch, as the session tells it."""
-    told = {"number": number, "asked_ns": 0, "step": step, "before": before, "after": after}
-    return SimpleNamespace(**{**told, "error": None, "effect": None, **more})
+    told = {"number": number, "step": step, "before": before, "after": after}
+    rest = {"applied_ns": 1, "error": None, "effect": None, "note": None, "per": "step"}
+    return SimpleNamespace(**{**told, **rest, **more})
 
 
 def effect(ratio: float, low: float, high: float) -> Effect:

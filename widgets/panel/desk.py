@@ -11,8 +11,9 @@ from workbench.figures import palette
 from workbench.pages.escape import visible
 from workbench.settings import Settings
 from workbench.widgets.panel.code import code
-from workbench.widgets.panel.feed import Feed
+from workbench.widgets.panel.feed import Feed, unprofiled
 from workbench.widgets.panel.grouping import grouped
+from workbench.widgets.panel.own import own_values
 from workbench.widgets.panel.runs import Shelf
 from workbench.widgets.panel.view import (
     burst_words,
@@ -36,6 +37,7 @@ class Desk:
         session: The live training, or what only looks at a loop of the user's own.
         shelf: Where its Runs are.
         title: What it is called.
+        work: What is trained; ``None`` for a loop that is only looked at.
         readonly: Nothing of it can be switched.
     """
 
@@ -45,18 +47,20 @@ class Desk:
         *,
         shelf: Shelf,
         title: str,
+        work: Any = None,
         readonly: bool = False,
     ) -> None:
         self.session = session
         self.shelf = shelf
         self.title = title
         self.readonly = readonly
+        self.work = work
+        self.effective: dict[str, Any] = {} if work is None else own_values(work)
         self.feed = Feed(session.telemetry)
         self.notice: dict[str, str] | None = None
         self._show: Callable[[Any, Any | None], str] | None = None
         self._offers: Any = None
-        self._burst: Any = None
-        self._trial: Any = None
+        self._dismissed: Any = None
         self._tried: str | None = None
         self._kept: bool | None = None
         self._history: dict[str, Any] | None = None
@@ -78,7 +82,7 @@ class Desk:
         """Handlers that return at once."""
         self.slow: dict[str, Callable[[Content], Result]] = {
             "stop": lambda content: session.stop(keep=bool(content.get("keep"))),
-            "code": lambda _: {"code": code(session)},
+            "code": lambda _: {"code": code(self)},
             "show": self._show_finding,
             "open": self._open,
             "timeline": self._timeline,
@@ -102,7 +106,7 @@ class Desk:
             state, title=self.title, readonly=self.readonly, changes=len(changes)
         )
         status |= {
-            "burst": burst_words(self._burst),
+            "burst": burst_words(state.bursts[-1] if state.bursts else None),
             "watch_changes": bool(self.session.watch_changes),
             "burst_every_s": self.session.burst_every_s,
             "notice": self.notice,
@@ -112,11 +116,12 @@ class Desk:
         run, findings = self.recorded()
         if self._history is None:
             self._history = self.shelf.section()
+        trial = None if state.trial is self._dismissed else state.trial
         return {
             "status": status,
             "changes": told,
             "findings": findings_section(run, findings),
-            "trial": trial_section(self._trial, finding=self._tried, kept=self._kept),
+            "trial": trial_section(trial, finding=self._tried, kept=self._kept),
             "history": self._history,
             "offers": self._grouped(),
             "look": {"colours": colours(), "reasons": self._reasons()},
@@ -141,7 +146,7 @@ class Desk:
         self.notice = {"kind": kind, "text": visible(text)}
 
     def _last_burst(self) -> Any | None:
-        done = [b for b in self.session.bursts if b.status == "done"]
+        done = [b for b in self.session.state.bursts if b.findings is not None]
         return done[-1] if done else None
 
     def _grouped(self) -> dict[str, Any]:
@@ -149,17 +154,22 @@ class Desk:
 
         if self.readonly:
             return {"ready": True, "groups": [], "presets": []}
-        return grouped(self._offers, self.session.effective, usable_cpus())
+        return grouped(self._offers, self.effective, usable_cpus())
 
     def _reasons(self) -> dict[str, str]:
-        return dict(getattr(self.session.telemetry, "not_measured", {}))
+        return {"device": "no GPU is in use"} if self._on_cpu() else {}
+
+    def _on_cpu(self) -> bool:
+        used = self.session.state.settings.device or self.effective.get("device")
+        return used is not None and str(used).startswith("cpu")
 
     def _steps_of(self, changes: Any) -> Any:
-        return self.session.telemetry.columns(-1) if changes else {}
+        return unprofiled(self.session.telemetry.columns(0)) if changes else {}
 
     def _mark_moments(self, rows: list[dict[str, Any]], changes: Any) -> None:
         for row, change in zip(rows, changes, strict=True):
-            row["at_s"] = None if change.step is None else self.feed.seconds(change.asked_ns)
+            at = change.applied_ns
+            row["at_s"] = None if at is None else self.feed.seconds(at)
 
     # What the page asks for.
 
@@ -177,7 +187,7 @@ class Desk:
         return None
 
     def _record(self, content: Content) -> Result:
-        self._burst = self.session.burst(int(content.get("steps") or BURST_STEPS))
+        self.session.burst(int(content.get("steps") or BURST_STEPS))
         return None
 
     def _bursts(self, content: Content) -> Result:
@@ -189,16 +199,16 @@ class Desk:
     def _verify(self, content: Content) -> Result:
         _, found = self._found(content)
         self._tried, self._kept = str(content.get("finding")), None
-        self._trial = self.session.verify(found)
+        self.session.verify(found)
         return None
 
     def _cancel(self, _: Content) -> Result:
-        if self._trial is not None:
-            self._trial.cancel()
+        if self.session.state.trial is not None:
+            self.session.state.trial.cancel()
         return None
 
     def _decide(self, *, keep: bool) -> Result:
-        trial = self._trial
+        trial = self.session.state.trial
         if trial is None or trial.verification is None:
             raise SettingError("There is no finished trial to keep or revert.")
         if keep:
@@ -207,7 +217,7 @@ class Desk:
         return None
 
     def _dismiss(self, _: Content) -> Result:
-        self._trial = self._tried = self._kept = None
+        self._dismissed, self._tried, self._kept = self.session.state.trial, None, None
         return None
 
     def _found(self, content: Content) -> tuple[Any, Any]:

@@ -30,7 +30,8 @@ def step_picture(steps: Mapping[str, NDArray[Any]], marks: Sequence[tuple[int, i
         steps: Columns ``step`` and ``step_ns``.
         marks: Number and first step of every change of a switch.
     """
-    numbers, times = steps["step"].astype(float), steps["step_ns"].astype(float)
+    there = np.isfinite(steps["step_ns"])
+    numbers, times = (steps[name][there].astype(float) for name in ("step", "step_ns"))
     top = float(np.quantile(times, 0.95)) * 1.5
     top = max(top, 1.0) if times.max() > top else float(times.max()) * 1.1
     first, last = numbers[0], max(numbers[-1], numbers[0] + 1)

@@ -66,19 +66,18 @@ def panel(
     live = chosen_mode(mode) == "live"
     _close_older(_cell())
     shelf = Shelf(as_folder(folder, RUNS))
-    made: Any
     if _is_capture(work):
         from workbench.widgets.panel.watching import Watching
 
-        made = Panel(
-            Desk(Watching(cast("Capture", work)), shelf=shelf, title="your loop", readonly=True),
-            live=live,
-        )
-        return _remember(made)
+        loop = Watching(cast("Capture", work))
+        desk = Desk(loop, shelf=shelf, title="your loop", readonly=True)
+        return _remember(Panel(desk, live=live))
     from workbench.session import Session
 
-    session = Session(work, settings, record=record, folder=folder, name=name)
-    made = Panel(Desk(session, shelf=shelf, title=work.title), live=live, keep_running=keep_running)  # type: ignore[union-attr]
+    training = cast("Workload", work)
+    session = Session(training, settings, record=record, folder=folder, name=name)
+    desk = Desk(session, shelf=shelf, title=training.title, work=training)
+    made = Panel(desk, live=live, keep_running=keep_running)
     if not live:
         train_and_stop(session, steps, time_limit_s)
     return _remember(made)
@@ -92,7 +91,7 @@ def train_and_stop(session: Any, steps: int, time_limit_s: float) -> None:
         _wait(lambda: (session.state.step or 0) >= steps, session, until)
         if session.state.status == "running":
             burst = session.burst()
-            _wait(lambda: burst.status in ("done", "failed"), session, until)
+            burst.wait(max(0.0, until - time.monotonic()))
     finally:
         session.stop(keep=False)
 

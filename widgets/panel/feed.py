@@ -27,7 +27,7 @@ class TelemetryLike(Protocol):
     def columns(self, since_step: int = ...) -> Columns:
         """Steps after one, a column a part."""
 
-    def system(self, since_ns: float = ...) -> Columns:
+    def system(self, since_ns: int = ...) -> Columns:
         """Samples of the machine after a moment."""
 
 
@@ -62,7 +62,8 @@ class Feed:
         return said, buffers
 
     def _steps(self, reset: bool) -> Packed | None:
-        rows = after(self._telemetry.columns(self._step), "step", self._step)
+        rows = after(self._telemetry.columns(max(0, self._step)), "step", self._step)
+        rows = unprofiled(rows)
         count = len(rows["step"]) if "step" in rows else 0
         if count == 0:
             return _empty(WIDE, NARROW) if reset else None
@@ -78,13 +79,13 @@ class Feed:
         return packed(timed, WIDE, NARROW, reset=reset)
 
     def _system(self, reset: bool) -> Packed | None:
-        rows = after(self._telemetry.system(self._moment_ns), "at_ns", self._moment_ns)
+        rows = after(self._telemetry.system(max(0, int(self._moment_ns))), "at_ns", self._moment_ns)
         count = len(rows["at_ns"]) if "at_ns" in rows else 0
         if count == 0:
-            return _empty(SYSTEM_WIDE, tuple(SYSTEM)) if reset else None
+            return _empty(SYSTEM_WIDE, SYSTEM) if reset else None
         self._moment_ns = float(rows["at_ns"][-1])
         shown = pooled(self._timed(system_columns(rows)), MOST)
-        return packed(shown, SYSTEM_WIDE, tuple(SYSTEM), reset=reset)
+        return packed(shown, SYSTEM_WIDE, SYSTEM, reset=reset)
 
     def _timed(self, rows: Columns) -> dict[str, NDArray[Any]]:
         at = np.asarray(rows["at_ns"], dtype=np.float64)
@@ -93,30 +94,50 @@ class Feed:
         return {**rows, "at_s": (at - self._origin_ns) / 1e9}
 
 
-SYSTEM: Mapping[str, tuple[str, ...]] = {
-    "device_share": ("device_share", "device_utilisation", "device_utilization"),
-    "device_bytes": ("device_bytes", "device_memory_bytes", "device_memory"),
-    "device_power_w": ("device_power_w", "device_power"),
-    "device_clock_hz": ("device_clock_hz", "device_clock"),
-    "cpu_share": ("cpu_share",),
-    "cpu_busiest": ("cpu_busiest",),
-    "rss_bytes": ("rss_bytes", "rss"),
-    "disk_read_bytes_s": ("disk_read_bytes_s", "disk_read_bytes_per_s"),
-    "disk_write_bytes_s": ("disk_write_bytes_s", "disk_write_bytes_per_s"),
-    "network_in_bytes_s": ("network_in_bytes_s", "network_received_bytes_per_s"),
-    "queue_depth": ("queue_depth", "loader_queue_depth"),
+SYSTEM = (
+    *("device_share", "device_bytes", "device_power_w", "device_clock_hz", "cpu_share"),
+    *("cpu_busiest", "rss_bytes", "disk_read_bytes_s", "disk_write_bytes_s"),
+    *("network_in_bytes_s", "queue_depth"),
+)
+"""What the page draws of the machine."""
+_AS_IT_IS = {
+    "device_bytes": "device_memory_bytes",
+    "device_power_w": "device_power_w",
+    "rss_bytes": "rss_bytes",
+    "disk_read_bytes_s": "disk_read_bytes_s",
+    "disk_write_bytes_s": "disk_write_bytes_s",
+    "network_in_bytes_s": "network_received_bytes_s",
+    "queue_depth": "queue_depth",
 }
-"""Columns that the page draws, and what telemetry may call them."""
 
 
 def system_columns(rows: Columns) -> dict[str, NDArray[Any]]:
     """The samples under the page's names; processors as their mean and the busiest."""
     found: dict[str, NDArray[Any]] = {"at_ns": np.asarray(rows["at_ns"], dtype=np.float64)}
-    for name, known in SYSTEM.items():
-        own = next((rows[each] for each in known if each in rows), None)
-        if own is not None:
-            found[name] = np.asarray(own, dtype=np.float64)
+    for name, own in _AS_IT_IS.items():
+        if own in rows:
+            found[name] = np.asarray(rows[own], dtype=np.float64)
+    if "device_percent" in rows:
+        found["device_share"] = np.asarray(rows["device_percent"], dtype=np.float64) / 100
+    if "device_clock_mhz" in rows:
+        found["device_clock_hz"] = np.asarray(rows["device_clock_mhz"], dtype=np.float64) * 1e6
+    if "cpu_percent" in rows and np.size(rows["cpu_percent"]):
+        cores = np.atleast_2d(rows["cpu_percent"]) / 100
+        found["cpu_share"], found["cpu_busiest"] = cores.mean(axis=1), cores.max(axis=1)
     return found
+
+
+def unprofiled(rows: Columns) -> Columns:
+    """Steps under the profiler take longer than they are: their times count as not measured."""
+    if "profiled" not in rows or not np.any(rows["profiled"]):
+        return rows
+    under = np.asarray(rows["profiled"], dtype=bool)
+    return {
+        name: np.where(under, np.nan, column)
+        if name.endswith("_ns") and name != "at_ns"
+        else column
+        for name, column in rows.items()
+    }
 
 
 def after(rows: Columns, name: str, last: float) -> Columns:

@@ -9,6 +9,7 @@ from workbench.pages.findings import findings_section, findings_text
 from workbench.pages.table import Column, Table, table_html, table_text
 from workbench.units import NOT_MEASURED, share_text, time_text
 from workbench.widgets.panel.drawing import PARTS, part_totals, parts_picture, step_picture
+from workbench.widgets.panel.feed import unprofiled
 from workbench.widgets.words import word
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ _WORDS = {
 def static_html(desk: "Desk") -> str:
     """State, settings, charts with their tables, changes, findings and Runs."""
     state = desk.session.state
-    steps = desk.session.telemetry.columns(-1)
+    steps = unprofiled(desk.session.telemetry.columns(0))
     trouble = " ".join(str(text) for text in (state.error, state.remedy) if text)
     parts = [f'<p class="wb-verdict">{escape(verdict(desk, steps))}</p>']
     parts.append(f'<p class="wb-quiet">{escape(_how(desk))}</p>')
@@ -38,7 +39,7 @@ def static_html(desk: "Desk") -> str:
     if findings is not None:
         parts += [f"<h3>Findings in {escape(run.name)}</h3>", findings_section(findings)]  # type: ignore[union-attr]
     if _count(steps):
-        marks = [(c.number, c.step) for c in desk.session.changes if c.step is not None]
+        marks = [(c.number, c.step) for c in desk.session.changes if c.applied_ns is not None]
         parts += ["<h3>Step time</h3>", step_picture(steps, marks)]
         parts += ["<h3>Where a step goes</h3>", parts_picture(part_totals(steps))]
         parts.append(table_html(parts_table(steps), caption=False))
@@ -50,7 +51,7 @@ def static_html(desk: "Desk") -> str:
 
 def static_text(desk: "Desk") -> str:
     """The same for a terminal."""
-    steps = desk.session.telemetry.columns(-1)
+    steps = unprofiled(desk.session.telemetry.columns(0))
     parts = [visible(verdict(desk, steps)), visible(_how(desk))]
     if _count(steps):
         parts.append(table_text(parts_table(steps)))
@@ -96,7 +97,7 @@ def parts_table(steps: Any) -> Table:
 def settings_table(desk: "Desk") -> Table:
     """What is switched; empty when everything is as the user has it."""
     changes = desk.session.state.settings.changes()
-    effective = desk.session.effective
+    effective = desk.effective
     rows = tuple((n, word(v), _own(effective.get(n))) for n, v in changes.items())
     names = ("setting", "in force", "as yours")
     return Table(caption="Settings", columns=tuple(Column(name=n) for n in names), rows=rows)
@@ -123,7 +124,7 @@ def runs_table(desk: "Desk") -> Table:
 
 def _how(desk: "Desk") -> str:
     state = desk.session.state
-    cost = state.overhead_ratio
+    cost = None if state.overhead_ratio is None else max(0.0, state.overhead_ratio - 1)
     said = [
         f"{_WORDS.get(state.status, state.status)} when this was shown",
         f"step {state.step}" if state.step else "no step yet",

@@ -10,6 +10,7 @@ from workbench.figures.comparison import MARKS, interval_text
 from workbench.pages.escape import visible
 from workbench.pages.evidence import evidence_rows
 from workbench.pages.findings import bound, mark, setting_text, where
+from workbench.settings import Settings
 from workbench.statistics.change import Change
 from workbench.units import NOT_MEASURED, count_text, share_text, time_text
 from workbench.widgets.words import differing_words, settings_words
@@ -27,7 +28,7 @@ _ACTS = {
     "paused": ("start", "step", "stop", "burst", "apply", "verify"),
     "busy": ("stop",),
     "stopped": ("start", "apply"),
-    "failed": ("start", "apply"),
+    "failed": ("start", "stop", "apply"),
 }
 
 
@@ -51,13 +52,18 @@ def status_section(state: Any, *, title: str, readonly: bool, changes: int) -> d
         "step": state.step,
         "epoch": state.epoch,
         "samples_per_s": number(state.samples_per_s),
-        "overhead": number(state.overhead_ratio),
+        "overhead": cost(state.overhead_ratio),
         "settings": settings,
         "settings_text": settings_words(settings),
         "pending": pending,
         "pending_text": None if pending is None else differing_words(settings, pending),
         "can": {**can(state.status), "undo": changes > 0 and can(state.status)["apply"]},
     }
+
+
+def cost(ratio: float | None) -> float | None:
+    """What watching takes of a step, from the step with it over the step without it."""
+    return None if ratio is None else max(0.0, float(ratio) - 1)
 
 
 def number(value: Any) -> float | None:
@@ -69,12 +75,14 @@ def changes_section(changes: Sequence[Any], steps: dict[str, NDArray[Any]]) -> d
     """Every change of a switch with the median step before and after it."""
     rows: list[dict[str, Any]] = []
     last: dict[str, dict[str, str]] = {}
-    borders = [None, *(change.step for change in changes), None]
-    for i, change in enumerate(changes):
-        rows.append(_change(change, steps, borders[i], borders[i + 2]))
+    applied = [change.step for change in changes if change.applied_ns is not None]
+    for change in changes:
+        start = max((step for step in applied if step < change.step), default=None)
+        end = min((step for step in applied if step > change.step), default=None)
+        rows.append(_change(change, steps, start, end))
         if change.effect is not None and change.error is None:
             names = _fields(change)
-            text = effect_text(change.effect)
+            text = effect_text(change.effect, change.per)
             if len(names) > 1:
                 text = f"with {len(names) - 1} more: {text}"
             told = {"verdict": change.effect.verdict, "text": f"last time {text}"}
@@ -92,16 +100,18 @@ def _change(
 ) -> dict[str, Any]:
     before, after = (_median(steps, *span) for span in ((start, change.step), (change.step, end)))
     effect = change.effect
-    waits = "still the same steps" if change.step is None else "too few steps yet"
+    refused = change.applied_ns is None
+    told = [text for text in (change.error, change.note) if text]
     return {
         "number": change.number,
-        "step": "pending" if change.step is None else count_text(change.step),
+        "step": count_text(change.step),
         "text": visible(differing_words(change.before.to_json(), change.after.to_json())),
-        "error": None if change.error is None else visible(change.error),
+        "error": visible(" ".join(told)) if change.error else None,
         "verdict": "" if effect is None else effect.verdict,
-        "effect": waits if effect is None else effect_text(effect),
+        "effect": "too few steps yet" if effect is None else effect_text(effect, change.per),
+        "note": visible(change.note or ""),
         "before": time_text(before),
-        "after": time_text(None if change.step is None else after),
+        "after": time_text(None if refused else after),
     }
 
 
@@ -116,12 +126,13 @@ def _median(steps: dict[str, NDArray[Any]], start: int | None, end: int | None) 
     return float(np.median(times)) if len(times) else None
 
 
-def effect_text(change: Change) -> str:
+def effect_text(change: Change, per: str = "step") -> str:
     """A change in words: ▲ 31 % (28–34) less time."""
     sign = MARKS[change.verdict]
     if change.ratio is None or change.low is None or change.high is None:
         return f"{sign} cannot tell"
-    return f"{sign} {interval_text(change.ratio, change.low, change.high)} time"
+    whose = " a sample" if per == "sample" else ""
+    return f"{sign} {interval_text(change.ratio, change.low, change.high)} time{whose}"
 
 
 def findings_section(run: Any | None, findings: Sequence[Any] | None) -> dict[str, Any]:
@@ -177,13 +188,14 @@ def trial_section(trial: Any | None, *, finding: str | None, kept: bool | None) 
     return found
 
 
-RUNNING = ("waiting", "running", "measuring", "verifying", "recording", "reading")
+RUNNING = ("waiting", "running")
 
 
 def trial_words(trial: Any) -> str:
     """What is tried."""
-    settings = getattr(trial, "settings", None)
-    return "a setting" if settings is None else settings_words(settings.to_json())
+    asked = trial.asked
+    values = asked.to_json() if isinstance(asked, Settings) else asked.setting
+    return settings_words(values or {})
 
 
 def burst_words(burst: Any | None) -> str | None:

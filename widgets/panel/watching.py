@@ -34,6 +34,8 @@ class Seen:
     epoch: int | None = None
     samples_per_s: float | None = None
     overhead_ratio: float | None = None
+    bursts: "tuple[Recorded, ...]" = ()
+    trial: None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +52,6 @@ class Steps:
     """The last steps of the loop, as the telemetry of a session."""
 
     def __init__(self) -> None:
-        self.not_measured = {"device": "not measured in a loop of your own"}
         self._lock = threading.Lock()
         self._rows: deque[tuple[int, int, float, float]] = deque(maxlen=KEPT)
         self._samples: deque[tuple[int, float, float]] = deque(maxlen=KEPT)
@@ -64,10 +65,10 @@ class Steps:
             else:
                 self._rows.append((step, at_ns, float("nan"), float("nan")))
 
-    def sample(self, at_ns: int, cpu_share: float, rss_bytes: float) -> None:
+    def sample(self, at_ns: int, cpu_percent: float, rss_bytes: float) -> None:
         """What the machine did meanwhile."""
         with self._lock:
-            self._samples.append((at_ns, cpu_share, rss_bytes))
+            self._samples.append((at_ns, cpu_percent, rss_bytes))
 
     @property
     def last_ns(self) -> int | None:
@@ -75,10 +76,10 @@ class Steps:
         with self._lock:
             return self._rows[-1][1] if self._rows else None
 
-    def columns(self, since_step: int = -1) -> dict[str, NDArray[Any]]:
+    def columns(self, since_step: int = 0) -> dict[str, NDArray[Any]]:
         """Steps after one."""
         with self._lock:
-            rows = [row for row in self._rows if row[0] > since_step and row[2] == row[2]]
+            rows = [row for row in self._rows if row[0] >= since_step and row[2] == row[2]]
         if not rows:
             return {}
         step, at, took, waited = (
@@ -87,14 +88,14 @@ class Steps:
         rest = {"other_ns": took - waited}
         return {"step": step, "at_ns": at, "step_ns": took, "input_ns": waited, **rest}
 
-    def system(self, since_ns: int = -1) -> dict[str, NDArray[Any]]:
+    def system(self, since_ns: int = 0) -> dict[str, NDArray[Any]]:
         """Samples after a moment."""
         with self._lock:
-            rows = [row for row in self._samples if row[0] > since_ns]
+            rows = [row for row in self._samples if row[0] >= since_ns]
         if not rows:
             return {}
         at, cpu, rss = (np.array(column, dtype=np.float64) for column in zip(*rows, strict=True))
-        return {"at_ns": at, "cpu_share": cpu, "rss_bytes": rss}
+        return {"at_ns": at, "cpu_percent": cpu[:, None], "rss_bytes": rss}
 
 
 class Watching:
@@ -112,7 +113,6 @@ class Watching:
         import psutil
 
         self.telemetry = Steps()
-        self.effective: dict[str, Any] = {}
         self._capture = capture
         self._callbacks: list[Callable[[str], None]] = []
         self._process = psutil.Process()
@@ -131,7 +131,7 @@ class Watching:
         import psutil
 
         self._sampled_ns = at_ns
-        used = psutil.cpu_percent() / 100
+        used = psutil.cpu_percent()
         self.telemetry.sample(at_ns, used, float(self._process.memory_info().rss))
 
     @property
@@ -148,10 +148,9 @@ class Watching:
             status, doing = "stopped", f"Your loop has ended; its Run is in {self._capture.folder}."
         else:
             status, doing = "ready", "Waiting for the capture to be entered."
-        return Seen(status=status, doing=doing, step=step)
+        return Seen(status=status, doing=doing, step=step, bursts=self._bursts())
 
-    @property
-    def bursts(self) -> tuple[Recorded, ...]:
+    def _bursts(self) -> tuple[Recorded, ...]:
         """The capture's own recording, once it is over."""
         if self._recorded is None and self._capture.folder is not None:
             run = self._capture.run
