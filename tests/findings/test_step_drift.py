@@ -1,9 +1,14 @@
 """WB212: steps that grow, or that are slow every so many; and what is neither."""
 
 import random
+import time
+from pathlib import Path
 
 import pytest
+import torch
 
+import workbench as wb
+from tests.findings.loops import fired
 from workbench.findings.finding import Facts
 from workbench.findings.step_drift import step_drift
 
@@ -92,6 +97,56 @@ def test_scatter_is_no_trend(seed: int) -> None:
 )
 def test_what_is_no_drift_is_silent(times: list[float]) -> None:
     assert step_drift(facts(times)) is None
+
+
+def test_a_pause_between_two_blocks_does_not_hide_the_period() -> None:
+    """Five blocks of 17 steps, whose steps 3 and 13 are slow: of nine distances four are 7."""
+    block = [10.0 * MS] * 17
+    block[3] = block[13] = 40.0 * MS
+    steps = tuple(int(ns) for ns in block * 5)
+    assert step_drift(Facts(step_ns=steps)) is None
+    finding = step_drift(Facts(step_ns=steps, block_steps=(17,) * 5))
+    assert finding is not None
+    assert finding.evidence["period_steps"] == 10
+
+
+def test_small_hold_ups_of_a_busy_machine_do_not_hide_large_slow_steps() -> None:
+    """Every tenth step takes 40 ms more, six others 6 to 9 ms: those are not half of it."""
+    held = {1: 6, 14: 8, 22: 7, 41: 9, 58: 6, 77: 8}
+    steps = (10 + (40 if n % 10 == 5 else held.get(n, 0)) for n in range(100))
+    finding = step_drift(facts([ms * MS for ms in steps]))
+    assert finding is not None
+    assert (finding.evidence["period_steps"], finding.evidence["slow_steps"]) == (10, 10)
+
+
+class Telemetry:
+    """A hook that keeps all losses, and sends all of them every ten steps."""
+
+    def __init__(self) -> None:
+        self.kept: list[float] = []
+
+    def log(self, loss: float) -> None:
+        self.kept.append(loss)
+        if len(self.kept) % 10 == 0:
+            time.sleep(0.03)
+
+
+def test_h10_the_line_of_a_hook_is_named_where_stacks_were_recorded(tmp_path: Path) -> None:
+    """Steps of 5 ms, and 30 ms more at every tenth."""
+    model, hook = torch.nn.Linear(4, 2), Telemetry()
+
+    def step(model: torch.nn.Module, batch: torch.Tensor) -> None:
+        time.sleep(0.005)
+        hook.log(model(batch).sum().item())
+
+    work = wb.Workload(model, [torch.ones(2, 4)] * 100, step=step, name="hooked")
+    record = wb.Record(stacks=True)
+    run = wb.profile(work, steps=40, record=record, folder=tmp_path, progress=False)
+    finding = fired(run, "WB212")
+    assert finding.evidence["period_steps"] == 10
+    assert "test_step_drift.py" in finding.evidence["slow_line"]
+    assert finding.evidence["slow_line"].endswith(": log")
+    assert finding.advice.startswith("In the slowest profiled step")
 
 
 def test_a_trace_alone_tells_nothing() -> None:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from workbench.analysis.repeated_casts import RepeatedCasts
     from workbench.analysis.scaled_steps import ScaledSteps
     from workbench.analysis.shapes_seen import ShapesSeen
+    from workbench.analysis.slow_line import SlowLine
     from workbench.analysis.small_patterns import SmallPatterns
     from workbench.analysis.steady import SteadyIdle
     from workbench.analysis.sync_calls import SyncCalls
@@ -194,6 +195,8 @@ class Facts:
     """``trace.table.Violation`` records."""
     step_ns: tuple[int, ...] | None = None
     input_ns: tuple[int, ...] | None = None
+    block_steps: tuple[int, ...] = ()
+    """Of ``step_ns``, those of each block that was measured without a pause."""
     block_medians_ns: tuple[float, ...] | None = None
     """Median step of each consecutive measured block: the A/A pairs."""
     noise_floor: float | None = None
@@ -213,6 +216,8 @@ class Facts:
     shapes_seen: ShapesSeen | None = None
     host_code: HostCode | None = None
     """On the loop's thread, where no device was recorded."""
+    slow_line: SlowLine | None = None
+    """The user's function that makes one step slow; ``None`` without stacks."""
     matmuls: MatmulShapes | None = None
     casts: RepeatedCasts | None = None
     matrix_work: tuple[MatrixWork, ...] = ()

@@ -38,7 +38,7 @@ def step_drift(facts: Facts) -> Finding | None:
     worked = _without_input(facts.step_ns, facts.input_ns)
     mean = sum(facts.step_ns) / len(facts.step_ns)
     grown = _growth(worked, mean)
-    regular = period(worked)
+    regular = period(worked, facts.block_steps)
     if regular is not None and regular.excess_ns <= NOTE_SHARE * mean:
         regular = None
     if grown is None and regular is None:
@@ -86,7 +86,7 @@ def _finding(facts: Facts, grown: Drift | None, regular: Period | None, mean: fl
         verdict="yes",
         severity=graded,
         evidence=_evidence(facts, grown, regular),
-        advice=_advice(regular),
+        advice=_advice(facts, regular),
         share_of_window=share,
         saving_ns_per_step_at_most=saving,
         speedup_at_most=mean / (mean - saving) if saving is not None and saving < mean else None,
@@ -101,6 +101,9 @@ def _evidence(facts: Facts, grown: Drift | None, regular: Period | None) -> dict
         found |= {"growth_us_per_step": grown.slope_ns / 1000, "growth_share": grown.growth}
     if regular is not None:
         found |= {"period_steps": regular.steps, "slow_steps": regular.spikes}
+    if facts.slow_line is not None:
+        slow = facts.slow_line
+        found |= {"slow_line": slow.line, "slow_line_us": slow.excess_ns / 1000}
     return found | {
         "steps": len(facts.step_ns or ()),
         "input_wait": "within the steps" if facts.input_ns is None else "left out",
@@ -108,13 +111,20 @@ def _evidence(facts: Facts, grown: Drift | None, regular: Period | None) -> dict
     }
 
 
-def _advice(regular: Period | None) -> str:
+def _advice(facts: Facts, regular: Period | None) -> str:
+    slow = facts.slow_line
+    if slow is not None:
+        return (
+            f"In the slowest profiled step {slow.line} takes {time_text(slow.excess_ns)} more than "
+            "usual: look at what it keeps and sends, and do it less often, or in another thread."
+        )
     if regular is None:
         return (
             "Look for what piles up from step to step: a list of losses or outputs that is kept, a "
-            "histogram over all of it, a queue of uploads."
+            "histogram over all of it, a queue of uploads. Record(stacks=True) names the line."
         )
     return (
         f"Look for what runs every {regular.steps} steps (logging, checkpoints, telemetry) and do "
-        "it less often, or in another thread."
+        "it less often, or in another thread. A profile of as many steps with Record(stacks=True) "
+        "names the line."
     )

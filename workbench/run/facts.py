@@ -150,6 +150,7 @@ def _of_the_trace(rank: RankAnalysis) -> dict[str, Any]:
     from workbench.analysis.repeated_casts import repeated_casts
     from workbench.analysis.scaled_steps import scaled_steps
     from workbench.analysis.shapes_seen import shapes_seen
+    from workbench.analysis.slow_line import slow_line
     from workbench.analysis.small_patterns import small_patterns
 
     trace, launches, steps = rank.trace, rank.launches, rank.steps
@@ -159,6 +160,7 @@ def _of_the_trace(rank: RankAnalysis) -> dict[str, Any]:
         "optimizer": optimizer_launches(trace, launches, steps),
         "scaled_steps": scaled_steps(trace, steps),
         "kept_casts": kept_casts(trace, steps),
+        "slow_line": slow_line(trace, steps),
         "peak_bytes": None if rank.memory is None else rank.memory.peak_bytes,
     }
     if rank.voids("devices"):
@@ -288,6 +290,7 @@ def _timed(record: RunRecord, timings: Timings) -> dict[str, Any]:
     return {
         "step_ns": tuple(timings.step_ns[timings.warmup :]),
         "input_ns": tuple(timings.input_ns[timings.warmup :]) or None,
+        "block_steps": tuple(map(len, steady_blocks(timings))),
         "block_medians_ns": tuple(_median(block) for block in blocks),
         "noise_floor": noise_floor(blocks),
         "replay_step_ns": tuple(timings.replay_ns or ()) or None,

@@ -15,6 +15,8 @@ EACH_HALF = 1.5
 SPIKE = 1.5
 """A spike takes so many times the median (own choice)."""
 LEAST_SPIKES = 4
+HALF = 0.5
+"""Slow steps that belong together take at least half as much more than usual (own choice)."""
 REGULAR = 0.8
 """So many of the distances between spikes must be the same (own choice)."""
 Values = NDArray[np.float64]
@@ -56,18 +58,30 @@ def drift(times_ns: Sequence[float]) -> Drift | None:
     return Drift(slope_ns=slope, growth=slope * (len(times) - 1) / start)
 
 
-def period(times_ns: Sequence[float]) -> Period | None:
-    """The distance at which slow steps come, if nearly all of them keep to it; else ``None``."""
+def period(times_ns: Sequence[float], blocks: Sequence[int] = ()) -> Period | None:
+    """The distance at which slow steps come, if nearly all of them keep to it; else ``None``.
+
+    Args:
+        times_ns: Step times.
+        blocks: Steps of each block that was measured without a pause, so that between the last
+            slow step of one and the first of the next the distance says nothing.
+    """
     times = np.asarray(times_ns, np.float64)
     if len(times) < LEAST_STEPS:
         return None
     median = float(np.median(times))
-    spikes = np.flatnonzero(times > SPIKE * median)
+    # What is far smaller than the slow steps is a busy machine's doing.
+    large = median + HALF * (float(np.sort(times)[-LEAST_SPIKES]) - median)
+    spikes = np.flatnonzero(times > max(SPIKE * median, large))
     if len(spikes) < LEAST_SPIKES:
         return None
-    distance, count = np.unique(np.diff(spikes), return_counts=True)
+    block = np.searchsorted(np.cumsum(blocks), spikes, "right")
+    between = np.diff(spikes)[np.diff(block) == 0]
+    if len(between) < LEAST_SPIKES - 2:
+        return None
+    distance, count = np.unique(between, return_counts=True)
     steps = int(distance[np.argmax(count)])
-    if steps < 2 or count.max() < REGULAR * (len(spikes) - 1):
+    if steps < 2 or count.max() < REGULAR * len(between):
         return None
     excess = float((times[spikes] - median).sum()) / len(times)
     return Period(steps=steps, spikes=len(spikes), excess_ns=excess)
