@@ -1,11 +1,14 @@
 """WB205, WB207 and WB208: one operator a parameter, compiling again, and shapes seen first."""
 
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
+import workbench as wb
 from tests.findings.loops import Loop, fired, looped, of
 from tests.kineto import Kineto
 from workbench.analysis.compilations import Compilations
@@ -177,8 +180,6 @@ def test_first_sight_of_a_shape_is_slow(tmp_path: Path) -> None:
 
     Of eleven steps three meet a new shape and take 50 ms more: 150 of 392 ms.
     """
-    import workbench as wb
-
     seen = [(size, 72.0) for size in SIZES] + [(size, 22.0) for size in SIZES * 2]
     run = wb.open(meeting(seen).write(tmp_path / "t.json"))
     finding = fired(run, "WB208")
@@ -198,6 +199,22 @@ def test_first_sight_of_a_shape_is_slow(tmp_path: Path) -> None:
     ids=["larger is slower", "no shape comes twice", "one shape"],
 )
 def test_size_alone_is_no_search(tmp_path: Path, seen: list[tuple[int, float]]) -> None:
-    import workbench as wb
-
     assert of(wb.open(meeting(seen).write(tmp_path / "t.json")), "WB208") is None
+
+
+def test_h08_as_a_library_does_that_searches_for_each_new_size(tmp_path: Path) -> None:
+    """A layer that sleeps 50 ms whenever it meets a size for the first time: each comes twice."""
+    known, layer = set[int](), torch.nn.Linear(4, 2)
+    with wb.capture(tmp_path / "run", warmup=1, steps=12) as cap:
+        for number in range(15):
+            size = 8 + number // 2
+            if size not in known:
+                known.add(size)
+                time.sleep(0.05)
+            layer(torch.ones(size, 4)).sum().item()
+            cap.step()
+    finding = fired(cap.run, "WB208")
+    assert "saw a new shape" in finding.title
+    assert finding.evidence["first_to_later_ratio"] > 5
+    assert finding.saving_ns_per_step_at_most is not None
+    assert finding.saving_ns_per_step_at_most > 15 * MS

@@ -379,6 +379,7 @@ def test_every_loop_says_the_same_about_what_it_runs_with(tmp_path: Path) -> Non
     """What is in force can be read back, also where nothing was set."""
     with prepare(SIX["cnn"](tmp_path)) as training:
         effective = training.effective
+    assert set(Settings.__dataclass_fields__) <= set(effective), "every switch can be read back"
     assert effective["drop_last"] is False
     assert effective["batched_fetch"] is False
     assert effective["matmul_precision"] == torch.get_float32_matmul_precision()
