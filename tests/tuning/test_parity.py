@@ -243,6 +243,11 @@ def test_samples_that_see_each_other_make_another_loss_of_another_batch():
     assert found.gradient_difference > 0  # of the precision, on batches of the same size
     plain = parity(training(model=model), wb.Settings(batch_size=32))
     assert plain.verdict == "cannot_tell"
+    # On the same batches the norm sees the same samples; cut in two it does not.
+    assert parity(training(model=model), wb.Settings(precision="bf16")).verdict == "as_expected"
+    halves = parity(training(model=model), wb.Settings(accumulation=2))
+    assert halves.verdict == "differs"
+    assert "the first loss differs" in halves.reason
 
 
 def test_a_setting_that_does_not_run_cannot_be_told():

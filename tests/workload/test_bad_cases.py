@@ -209,8 +209,11 @@ def test_a_step_that_uses_its_control_gets_every_setting() -> None:
 
 
 @pytest.mark.parametrize(
-    "values", [{"clip_norm": 1.0}, {"set_to_none": True}, {"accumulation": 2}], ids=str
+    "values",
+    [{"clip_norm": 1.0}, {"set_to_none": True}, {"accumulation": 2}, {"precision": "fp16"}],
+    ids=str,
 )
+@pytest.mark.usefixtures("fp16")
 def test_a_step_without_control_is_refused_what_lies_inside_it(values: dict[str, Any]) -> None:
     work = _work(nn.Linear(3, 2), step=lambda model, batch: None)
     with pytest.raises(SettingError, match="cannot act inside a step of your own"):
