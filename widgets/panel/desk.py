@@ -26,6 +26,7 @@ from workbench.widgets.panel.view import (
 Content = Mapping[str, Any]
 Result = dict[str, Any] | None
 BURST_STEPS = 10
+FEW_STEPS = 64
 REPORT_LIMIT_S = 900
 LOOK = ("input", "forward", "backward", "optimizer", "host_other", "host_operators", "compute")
 
@@ -64,6 +65,8 @@ class Desk:
         self._tried: str | None = None
         self._kept: bool | None = None
         self._history: dict[str, Any] | None = None
+        self._changes: tuple[Any, dict[str, Any]] | None = None
+        self._findings: tuple[Any, dict[str, Any]] | None = None
         self.quick: dict[str, Callable[[Content], Result]] = {
             "start": self._start,
             "pause": lambda _: session.pause(),
@@ -111,16 +114,14 @@ class Desk:
             "burst_every_s": self.session.burst_every_s,
             "notice": self.notice,
         }
-        told = changes_section(changes, self._steps_of(changes))
-        self._mark_moments(told["rows"], changes)
-        run, findings = self.recorded()
+        told = self._told_changes(changes, state.step)
         if self._history is None:
             self._history = self.shelf.section()
         trial = None if state.trial is self._dismissed else state.trial
         return {
             "status": status,
             "changes": told,
-            "findings": findings_section(run, findings),
+            "findings": self._told_findings(),
             "trial": trial_section(trial, finding=self._tried, kept=self._kept),
             "history": self._history,
             "offers": self._grouped(),
@@ -163,13 +164,24 @@ class Desk:
         used = self.session.state.settings.device or self.effective.get("device")
         return used is not None and str(used).startswith("cpu")
 
-    def _steps_of(self, changes: Any) -> Any:
-        return unprofiled(self.session.telemetry.columns(0)) if changes else {}
-
-    def _mark_moments(self, rows: list[dict[str, Any]], changes: Any) -> None:
-        for row, change in zip(rows, changes, strict=True):
+    def _told_changes(self, changes: Any, step: int) -> dict[str, Any]:
+        """What the switches did; reckoned again when something changed, or every few steps."""
+        key = (tuple((c.number, c.effect, c.error) for c in changes), step // FEW_STEPS)
+        if self._changes is not None and self._changes[0] == key:
+            return self._changes[1]
+        steps = unprofiled(self.session.telemetry.columns(0)) if changes else {}
+        told = changes_section(changes, steps)
+        for row, change in zip(told["rows"], changes, strict=True):
             at = change.applied_ns
             row["at_s"] = None if at is None else self.feed.seconds(at)
+        self._changes = (key, told)
+        return told
+
+    def _told_findings(self) -> dict[str, Any]:
+        run, findings = self.recorded()
+        if self._findings is None or self._findings[0] is not run:
+            self._findings = (run, findings_section(run, findings))
+        return self._findings[1]
 
     # What the page asks for.
 

@@ -6,10 +6,10 @@ from workbench.figures import palette
 from workbench.pages.assets import page
 from workbench.pages.escape import escape, visible
 from workbench.pages.findings import findings_section, findings_text
-from workbench.pages.table import Column, Table, table_html, table_text
-from workbench.units import NOT_MEASURED, share_text, time_text
+from workbench.pages.table import NOT_KNOWN, Column, Table, table_html, table_text
+from workbench.units import NOT_MEASURED, bytes_text, share_text, significant, time_text
 from workbench.widgets.panel.drawing import PARTS, part_totals, parts_picture, step_picture
-from workbench.widgets.panel.feed import unprofiled
+from workbench.widgets.panel.feed import system_columns, unprofiled
 from workbench.widgets.words import word
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ def static_html(desk: "Desk") -> str:
         parts += ["<h3>Step time</h3>", step_picture(steps, marks)]
         parts += ["<h3>Where a step goes</h3>", parts_picture(part_totals(steps))]
         parts.append(table_html(parts_table(steps), caption=False))
+        parts += ["<h3>Beside the steps</h3>", table_html(beside_table(desk, steps), caption=False)]
     for table in (settings_table(desk), changes_table(desk), runs_table(desk)):
         if table.rows:
             parts += [f"<h3>{escape(table.caption)}</h3>", table_html(table, caption=False)]
@@ -54,7 +55,7 @@ def static_text(desk: "Desk") -> str:
     steps = unprofiled(desk.session.telemetry.columns(0))
     parts = [visible(verdict(desk, steps)), visible(_how(desk))]
     if _count(steps):
-        parts.append(table_text(parts_table(steps)))
+        parts += [table_text(parts_table(steps)), table_text(beside_table(desk, steps))]
     tables = (settings_table(desk), changes_table(desk))
     parts += [table_text(table) for table in tables if table.rows]
     _, findings = desk.recorded()
@@ -92,6 +93,28 @@ def parts_table(steps: Any) -> Table:
         Column(name="mean per step", kind="time"),
     )
     return Table(caption="Where a step goes", columns=columns, rows=rows)
+
+
+def beside_table(desk: "Desk", steps: Any) -> Table:
+    """Loss, machine and storage: medians of what was sampled."""
+    rows = desk.session.telemetry.system(0)
+    seen = system_columns(rows) if "at_ns" in rows else {}
+
+    def median(name: str) -> float | None:
+        return _median(seen[name]) if name in seen else None
+
+    loss = _median(steps["loss"][-20:]) if "loss" in steps else None
+    told = (
+        ("loss, last 20 steps", NOT_MEASURED if loss is None else significant(loss)),
+        ("GPU in use", share_text(median("device_share"))),
+        ("GPU memory", bytes_text(median("device_bytes"))),
+        ("processors busy", share_text(median("cpu_share"))),
+        ("memory of the process", bytes_text(median("rss_bytes"))),
+        ("read from storage a second", bytes_text(median("disk_read_bytes_s"))),
+        ("received from the network a second", bytes_text(median("network_in_bytes_s"))),
+    )
+    columns = (Column(name=""), Column(name="median", kind="value"))
+    return Table(caption="Beside the steps", columns=columns, rows=told)
 
 
 def settings_table(desk: "Desk") -> Table:
@@ -135,7 +158,7 @@ def _how(desk: "Desk") -> str:
 
 
 def _own(value: Any) -> str:
-    return NOT_MEASURED if value is None else word(value)
+    return NOT_KNOWN if value is None else word(value)
 
 
 def _count(steps: Any) -> int:

@@ -188,9 +188,9 @@ class Panel(anywidget.AnyWidget):
             if not self._greeted:
                 self.desk.feed.rewind()
                 self._sent.clear()
+            said, buffers = self.desk.feed.take()  # first: it sets the clock that sections tell
             written = {k: json.dumps(v) for k, v in self.desk.sections().items()}
             new = {k: text for k, text in written.items() if self._sent.get(k) != text}
-            said, buffers = self.desk.feed.take()
             if not new and not said:
                 return 0
             self._sent |= new
