@@ -3,9 +3,13 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
+import { tickText } from "../../widgets/panel/chart.js";
 import * as format from "../../widgets/panel/format.js";
+import { stateText } from "../../widgets/panel/groups.js";
+import { judge } from "../../widgets/panel/link.js";
 import { Ring } from "../../widgets/panel/ring.js";
 import * as scale from "../../widgets/panel/scale.js";
+import { CHARTS } from "../../widgets/panel/specs.js";
 import { unpack } from "../../widgets/panel/wire.js";
 
 test("times have three digits and the unit that suits them", () => {
@@ -100,4 +104,49 @@ test("columns arrive whole from any kind of buffer", () => {
     assert.deepEqual([...rows.loss], [1.5, 2.5]);
   }
   assert.throws(() => unpack({ ...block, count: 3 }, views[0]), /incomplete/);
+});
+
+test("a link is judged by what was sent and not taken", () => {
+  const fresh = { waited: 0, silent: 0, kernel: null };
+  assert.equal(judge(fresh), "live");
+  assert.equal(judge({ ...fresh, silent: 60_000 }), "live"); // nothing was asked: nothing is wrong
+  assert.equal(judge({ ...fresh, waited: 1000, silent: 100 }), "busy"); // it sends, so it lives
+  assert.equal(judge({ ...fresh, waited: 1000, silent: 1000 }), "busy");
+  assert.equal(judge({ ...fresh, waited: 5000, silent: 5000 }), "gone");
+  assert.equal(judge({ ...fresh, waited: 60_000, silent: 60_000, kernel: "busy" }), "busy");
+  assert.equal(judge({ ...fresh, kernel: "dead" }), "gone");
+  assert.equal(judge({ ...fresh, kernel: "disconnected" }), "gone");
+});
+
+test("a switch says what is in force, pending or impossible", () => {
+  const row = { name: "compile", kind: "choice", choices: ["off", "default"], refused: null };
+  const harm = { default: { state: "harmful", reason: "slower here" } };
+  assert.equal(stateText({ ...row, values: {} }, undefined, false), "as yours");
+  assert.equal(stateText({ ...row, values: {} }, false, false), "off");
+  assert.equal(stateText({ ...row, values: harm }, true, false), "default: slower here");
+  assert.equal(stateText({ ...row, values: {} }, true, true), "◔ pending until the next step");
+  const refused = { ...row, values: {}, refused: "no compiler" };
+  assert.equal(stateText(refused, undefined, false), "not possible: no compiler");
+});
+
+test("titles say the finding in view", () => {
+  const parts = CHARTS.find((one) => one.id === "parts");
+  const seen = (/** @type {Record<string, number>} */ shares) => ({
+    columns: {},
+    reasons: {},
+    median: () => null,
+    share: (/** @type {string} */ name) => shares[name] ?? null,
+  });
+  assert.equal(parts.title(seen({ input_ns: 0.39, forward_ns: 0.5 })), "39 % of a step waits for data");
+  assert.equal(
+    parts.title(seen({ input_ns: 0.02, backward_ns: 0.6 })),
+    "The backward pass takes 60 % of a step",
+  );
+  assert.equal(parts.title(seen({})), "Where a step goes: not measured");
+});
+
+test("ticks are written without zeros that say nothing", () => {
+  assert.equal(tickText("20.0 ms"), "20 ms");
+  assert.equal(tickText("0 ns"), "0");
+  assert.equal(tickText("1.50 GB"), "1.50 GB");
 });

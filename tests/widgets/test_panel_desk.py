@@ -264,6 +264,18 @@ def test_a_training_that_nobody_watches_pauses(kernel: Kernel):
     assert "no page" in kernel.section("status")["notice"]["text"]
 
 
+def test_a_page_that_leaves_and_does_not_come_back_pauses_it_sooner(kernel: Kernel):
+    kernel.page("hello")
+    kernel.page("start")
+    kernel.panel._receive(None, {"kind": "bye"}, [])
+    kernel.panel._update()
+    assert kernel.session.asked[-1] == ("start",)  # it may only be drawn anew
+
+    kernel.panel._heard -= 16
+    kernel.panel._update()
+    assert kernel.session.asked[-1] == ("pause",)
+
+
 def test_settings_that_the_session_refuses_reach_the_switch(kernel: Kernel):
     kernel.session.fail = SettingError("pin_memory=True needs an accelerator.")
     answer = kernel.page("settings", values={"pin_memory": True})

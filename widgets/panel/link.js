@@ -8,6 +8,8 @@
  */
 
 const PING_MS = 2000;
+/** The kernel pauses a training that no page looks at: tell it that one does. */
+const HEARTBEAT_MS = 20000;
 /** After this long without an answer the page says that it waits. */
 const PATIENCE_MS = 700;
 const SILENCE_MS = 4000;
@@ -92,7 +94,7 @@ export class Link {
     const kernel = this.kernel();
     // What it sends shows that it lives, not that it listens: ask, when a cell may keep it.
     const asks = now - this.heard > PING_MS || kernel === "busy" || this.state !== "live";
-    if (asks && now - this.pinged > PING_MS) this.ping();
+    if (now - this.pinged > (asks ? PING_MS : HEARTBEAT_MS)) this.ping();
     const waited = now - Math.min(...this.untaken.values(), now);
     const state = judge({ waited, silent: now - this.heard, kernel });
     if (state === this.state) return;

@@ -74,6 +74,7 @@ function view(store, model, el, host) {
   show();
   return () => {
     store.listeners.delete(hear);
+    if (store.listeners.size === 0) link.post({ kind: "bye" });
     link.destroy();
     charts.destroy();
   };

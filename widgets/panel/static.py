@@ -113,7 +113,7 @@ def beside_table(desk: "Desk", steps: Any) -> Table:
         ("read from storage a second", bytes_text(median("disk_read_bytes_s"))),
         ("received from the network a second", bytes_text(median("network_in_bytes_s"))),
     )
-    columns = (Column(name=""), Column(name="median", kind="value"))
+    columns = (Column(name="what"), Column(name="median", kind="value"))
     return Table(caption="Beside the steps", columns=columns, rows=told)
 
 

@@ -24,6 +24,8 @@ except ModuleNotFoundError as missing:
 _HERE = Path(__file__).parent
 AWAY_S = 180
 """A page is gone when it has not been heard for so long; it says something every 20 seconds."""
+BYE_S = 15
+"""The same after it has said goodbye, which it also does before it is drawn anew."""
 
 
 class Panel(anywidget.AnyWidget):
@@ -126,6 +128,8 @@ class Panel(anywidget.AnyWidget):
         self._heard = time.monotonic()
         if kind == "hello":
             self._greet()
+        if kind == "bye":  # its cell was deleted or cleared, unless it is drawn again at once
+            self._heard -= AWAY_S - BYE_S
         if kind in ("hello", "ping"):
             self._say({"kind": "answer", "ticket": ticket})
             return
