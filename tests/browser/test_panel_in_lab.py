@@ -196,3 +196,32 @@ def test_try_it_ends_in_a_verdict_that_can_be_kept(bench: Bench):
     bench.truth("panel.session.state.settings != wb.Settings()")
     answer: Any = bench.notebook.ask("panel.session.state.trial.verification.advice")
     assert answer in ("'keep'", "'revert'", "'cannot tell'")
+
+
+LOOP = """%%workbench runs/mine
+import time, torch
+weights = torch.ones(8, requires_grad=True)
+for batch in cap.watch([torch.ones(8)] * 400):
+    time.sleep(0.01)
+    (batch * weights).sum().backward()
+    cap.step()
+raise LookupError("at the end of the cell")
+"""
+
+
+def test_a_loop_of_ones_own_is_shown_while_its_cell_runs(notebook: Notebook, page: Page):
+    notebook.open("magic.ipynb", ["%load_ext workbench", LOOP])
+    page.evaluate("() => { window.jupyterapp.commands.execute('notebook:run-all-cells'); }")
+    status = page.locator(".wb-status")
+    expect(status).to_contain_text("Your own loop runs.", timeout=PAST_MS)
+    expect(page.locator(".wb-switches")).to_be_hidden()
+    steps = page.locator(".wb-counters dd").first
+    seen = steps.inner_text()
+    expect(steps).not_to_have_text(seen, timeout=PAST_MS)
+    expect(page.get_by_text("A step takes 1")).to_be_visible()  # 10 ms of sleep, and the step
+
+    expect(status).to_contain_text("Your loop has ended", timeout=PAST_MS)
+    expect(page.locator(".jp-OutputArea-output", has_text="LookupError").first).to_be_visible()
+    assert notebook.ask("cap.run.steps is not None") == "True"
+    assert notebook.outside_requests == []
+    assert notebook.console_errors == []

@@ -49,7 +49,9 @@ function view(store, model, el, host) {
       root.setAttribute("role", "region");
       root.setAttribute("aria-label", `Workbench of ${status.title}`);
     }
-    const dead = link.state !== "live";
+    // A loop of the user's own is what keeps the kernel busy; nothing of it can be clicked.
+    const state = status.readonly && link.state === "busy" ? "live" : link.state;
+    const dead = state !== "live";
     const said = store.sections.changes ?? { rows: [], fields: {} };
     source.colours = look.colours;
     source.reasons = look.reasons ?? {};
@@ -57,7 +59,7 @@ function view(store, model, el, host) {
       .filter((/** @type {any} */ row) => row.at_s !== null)
       .map((/** @type {any} */ row) => ({ at: row.at_s, label: String(row.number) }));
     if (offers) groups.build(offers);
-    header.show(status, link.state);
+    header.show(status, state);
     groups.show(status, said.fields, dead);
     findings.show(store.sections.findings, store.sections.trial ?? null, dead, status.readonly);
     changes.show(said, status.readonly);
