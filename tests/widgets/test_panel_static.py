@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import workbench as wb
-from tests.widgets.standin import StandIn, change, effect, train
+from tests.widgets.standin import change, effect, train
 from tests.widgets.test_panel_desk import FINDING, Kernel
 from workbench.errors import SettingError
 from workbench.settings import Settings
@@ -143,14 +143,3 @@ def test_the_panel_of_a_capture_leaves_no_thread(tmp_path: Path):
     panel.close()
 
     assert set(threading.enumerate()) <= before
-
-
-def test_the_standin_speaks_the_words_of_the_session():
-    from workbench.session import Session
-
-    for name in (
-        *("start", "pause", "resume", "step_once", "stop", "apply", "replace", "undo", "burst"),
-        *("verify", "offers", "listen"),
-    ):
-        assert callable(getattr(Session, name)), name
-        assert callable(getattr(StandIn, name)), name
