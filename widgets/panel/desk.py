@@ -64,6 +64,7 @@ class Desk:
         self._dismissed: Any = None
         self._tried: str | None = None
         self._kept: bool | None = None
+        self._groups: tuple[Any, dict[str, Any]] | None = None
         self._history: dict[str, Any] | None = None
         self._changes: tuple[Any, dict[str, Any]] | None = None
         self._findings: tuple[Any, dict[str, Any]] | None = None
@@ -155,7 +156,10 @@ class Desk:
 
         if self.readonly:
             return {"ready": True, "groups": [], "presets": []}
-        return grouped(self._offers, self.effective, usable_cpus())
+        if self._groups is None or self._groups[0] is not self._offers:
+            made = grouped(self._offers, self.effective, usable_cpus())
+            self._groups = (self._offers, made)
+        return self._groups[1]
 
     def _reasons(self) -> dict[str, str]:
         return {"device": "no GPU is in use"} if self._on_cpu() else {}
