@@ -175,6 +175,18 @@ def test_a_burst_shows_its_findings_worst_first_with_evidence_and_bound(kernel: 
     assert row["can_try"]
 
 
+def test_a_burst_that_fails_says_why(kernel: Kernel):
+    kernel.page("burst")
+    burst = kernel.session.state.bursts[0]
+    burst.status, burst.error = "failed", "the disk is full"
+    for callback in kernel.session._callbacks:
+        callback("burst")
+
+    notice = kernel.section("status")["notice"]
+    assert notice == {"kind": "error", "text": "The burst failed: the disk is full"}
+    assert kernel.section("status")["burst"] is None
+
+
 def test_try_it_verifies_the_finding_and_keep_applies_what_was_measured(kernel: Kernel):
     run = SimpleNamespace(name="b1")
     kernel.session.become(bursts=(SimpleNamespace(status="done", run=run, findings=(FINDING,)),))

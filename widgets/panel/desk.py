@@ -147,6 +147,12 @@ class Desk:
         """A line below the status."""
         self.notice = {"kind": kind, "text": visible(text)}
 
+    def tell_of_burst(self) -> None:
+        """Say what became of a burst that failed."""
+        bursts = self.session.state.bursts
+        if bursts and bursts[-1].status == "failed":
+            self.say(f"The burst failed: {bursts[-1].error}", kind="error")
+
     def _last_burst(self) -> Any | None:
         done = [b for b in self.session.state.bursts if b.findings is not None]
         return done[-1] if done else None

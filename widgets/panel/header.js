@@ -129,7 +129,7 @@ export class Header {
     pause.disabled = !status.can.pause;
     step.disabled = !status.can.step;
     stop.disabled = !status.can.stop;
-    burst.disabled = !status.can.burst;
+    burst.disabled = !status.can.burst || status.burst !== null;
     say(burst, status.burst ?? "Record a burst");
     if (!status.can.stop) this.stopping.hidden = true;
     const root = /** @type {Document | ShadowRoot} */ (this.element.getRootNode());

@@ -178,8 +178,9 @@ class Panel(anywidget.AnyWidget):
 
     def _told(self, kind: str) -> None:
         """Something happened in the session: called from its thread, so it only pokes."""
-        if kind in ("burst", "bursts", "trial", "run"):
+        if kind in ("burst", "trial"):
             self.desk.forget_history()
+            self.desk.tell_of_burst()
         self._sender.poke()
 
     def _is_active(self) -> bool:
