@@ -40,7 +40,8 @@ def test_each_variant_is_a_line_over_its_workers() -> None:
     """In milliseconds and in order of workers; intervals reach 10 % down and 20 % up."""
     figure = loader_sweep(ROWS, 20 * MS, title="workers=2: 69 % less time")
     usual, deep = figure.data
-    assert list(usual.x) == [0, 2, 4]
+    assert [round(x) for x in usual.x] == [0, 2, 4]
+    assert usual.x[1] < 2 < deep.x[0], "points of equal workers lie beside each other"
     assert list(usual.y) == [70, 22, 21]
     assert [round(end, 6) for end in usual.error_y.arrayminus] == [7, 2.2, 2.1]
     assert [round(end, 6) for end in usual.error_y.array] == [14, 4.4, 4.2]

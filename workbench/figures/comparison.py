@@ -91,14 +91,16 @@ def headline(change: ChangeLike, names_of: tuple[str, str], per: str = "step") -
     """The verdict by word and shape, with its interval."""
     mark = MARKS.get(change.verdict, "≈")
     if change.ratio is None or change.low is None or change.high is None:
-        return f"{mark} cannot tell whether {names_of[1]} is faster: no interval could be computed"
+        what = names_of[1].removeprefix("with ")
+        return f"{mark} cannot tell whether {what} is faster: no interval could be computed"
     if getattr(change, "too_noisy", False):
         return f"{mark} cannot tell: the measurements are too noisy to say anything"
     if getattr(change, "uneven", False):
         return f"{mark} cannot tell: the typical step and all steps together say different things"
     took = interval_text(change.ratio, change.low, change.high)
     word = change.verdict.replace("_", " ")
-    return f"{mark} {word}: a {per} of {names_of[1]} takes {took} time"
+    of = "" if names_of[1].startswith("with ") else "of "
+    return f"{mark} {word}: a {per} {of}{names_of[1]} takes {took} time"
 
 
 def interval_text(ratio: float, low: float, high: float) -> str:

@@ -15,6 +15,8 @@ UNMEASURED = "no way of loading was measured; the sentence says why."
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#6B6ECF", "#8A8A00")
 SYMBOLS = ("circle", "square", "triangle-up", "cross", "x", "star")
 """Lines differ by the shape of their points as well as by colour."""
+APART = 0.025
+"""Own choice: of the axis, what lies between the points of two lines."""
 SUBTITLE = "steady step with its 95 % interval · diamond: chosen · ring: as it is"
 
 
@@ -47,7 +49,7 @@ def loader_sweep(
         height=360,
         xaxis=_workers_axis([row["workers"] for row in shown]),
         yaxis={
-            "title": {"text": f"step ({scale.unit})"},
+            "title": {"text": f"time of a step ({scale.unit})"},
             "range": [0, 1.08 * top / scale.size],
             "fixedrange": True,
         },
@@ -60,8 +62,15 @@ def loader_sweep(
     for number, variant in enumerate(variants):
         line = sorted((r for r in shown if r["variant"] == variant), key=lambda r: r["workers"])
         look = COLOURS[number % len(COLOURS)], SYMBOLS[number % len(SYMBOLS)]
-        drawn.add_scatter(**_line(variant, line, look, scale.size))
+        beside = _beside(number, len(variants), [row["workers"] for row in shown])
+        drawn.add_scatter(**_line(variant, line, look, scale.size, beside))
     return drawn
+
+
+def _beside(number: int, count: int, workers: Sequence[int]) -> float:
+    """How far a line is moved, so that points of equal workers and time do not hide each other."""
+    span = max(max(workers) - min(workers), 1)
+    return APART * span * (number - (count - 1) / 2)
 
 
 def _workers_axis(workers: Sequence[int]) -> dict[str, Any]:
@@ -82,22 +91,26 @@ def _ceiling(drawn: "go.Figure", ceiling_ns: float, size: float) -> None:
     drawn.add_annotation(
         **template.direct_label(
             f"if the loader were free: {time_text(ceiling_ns)}",
-            x=1,
+            x=0,
             y=level,
             xref="paper",
-            xanchor="right",
-            yanchor="top",
+            xanchor="left",
+            yanchor="top",  # few workers are seldom below it, so nothing is there
         )
     )
 
 
 def _line(
-    variant: str, rows: Sequence[Mapping[str, Any]], look: tuple[str, str], size: float
+    variant: str,
+    rows: Sequence[Mapping[str, Any]],
+    look: tuple[str, str],
+    size: float,
+    beside: float,
 ) -> dict[str, Any]:
     colour, symbol = look
     return {
         "name": names.label(variant),
-        "x": [row["workers"] for row in rows],
+        "x": [row["workers"] + beside for row in rows],
         "y": [row["step_ns"] / size for row in rows],
         "mode": "lines+markers",
         "line": {"color": colour, "width": 2},

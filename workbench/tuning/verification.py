@@ -149,7 +149,7 @@ class Verification:
         from workbench.pages.charts import comparison_chart
 
         return comparison_chart(
-            *self._times, self.change, names_of=("without", "with"), per=self.per
+            *self._times, self.change, names_of=("without", f"with {self.settings}"), per=self.per
         )
 
     def to_json(self) -> dict[str, Any]:
