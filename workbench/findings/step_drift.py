@@ -6,7 +6,8 @@ that wait is told as such.
 Why: something piles up (histories, histograms, queues of uploads), or a callback runs every so many
 steps; a mean hides both.
 What to do: look at what runs at that distance (logging, checkpoints, telemetry) and at what it
-keeps; do it less often, or in another thread.
+keeps; do it less often, or in another thread. A profile of as many steps with
+Record(stacks=True) names the line.
 When it is wrong: inputs that grow by design (a curriculum, longer sequences) and a processor that
 gets hot show the same trend.
 """
