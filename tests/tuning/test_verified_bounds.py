@@ -1,5 +1,7 @@
 """Which bound may be held against a measured gain? Not that of another loop or thing."""
 
+import io
+import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -183,7 +185,16 @@ def test_keeping_workers_is_measured_over_whole_epochs(
     assert (same.steps, same.whole) == (20, 1)
 
 
-def test_a_finding_is_verified_against_the_settings_that_it_was_found_under(tmp_path: Path) -> None:
+class Terminal(io.StringIO):
+    """Text that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_finding_is_verified_against_the_settings_that_it_was_found_under(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A change of the optimizer to what a bf16 Run had is compared with bf16, not with fp32."""
     work = training(DataLoader(rows(), batch_size=8))
     run = wb.profile(work, Settings(precision="bf16"), steps=3, folder=tmp_path, progress=False)
@@ -201,5 +212,8 @@ def test_a_finding_is_verified_against_the_settings_that_it_was_found_under(tmp_
     assert answer.base == Settings(precision="bf16")
     assert answer.elsewhere == ()
     assert "precision=bf16" in " ".join(answer.notes)
-    plain = wb.verify(work, mine, before=Settings(), folder=tmp_path, **asked)
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    plain = wb.verify(work, mine, before=Settings(), folder=tmp_path, **asked | {"progress": True})
+    assert work.title in terminal.getvalue(), "a bar is shown meanwhile"
     assert {each.name for each in plain.elsewhere} == {"precision"}
