@@ -15,7 +15,7 @@ from workbench.errors import RunError
 from workbench.pages.timeline.beside import loader_tracks, thinned
 from workbench.pages.timeline.host import thread_tracks
 from workbench.pages.timeline.labels import CODE, NAMES, Labels, category_of
-from workbench.pages.timeline.scene import Scene, Track
+from workbench.pages.timeline.scene import Scene, Track, track
 from workbench.run.run import Run
 from workbench.run.timeline import scene_of
 from workbench.trace import read
@@ -217,3 +217,19 @@ def test_a_thinned_counter_keeps_its_peaks():
 def test_every_record_has_the_colour_of_its_category(name: str, kind: Kind, category: str):
     assert category_of(name, kind) == category
     assert category in CODE
+
+
+@pytest.mark.parametrize(
+    ("second", "rows"),
+    [
+        (999, 1),  # begins 1 ns before the end of the first: rounding
+        (990, 1),  # 10 ns of 1000: a hundredth
+        (900, 2),  # that is no rounding
+    ],
+)
+def test_rounding_opens_no_second_row(second: int, rows: int):
+    both = np.array([0, second], np.int64), np.array([1000, 1000], np.int64)
+    made = track("stream", "s", "GPU 0", 0, *both, np.zeros(2, np.int32))
+    assert made.depth.max() + 1 == rows
+    if rows == 1:
+        assert (made.start + made.dur).tolist() == [second, second + 1000]

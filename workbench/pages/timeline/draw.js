@@ -37,7 +37,7 @@ const FAINTEST_GAP = 0.1;
 const DIMMED = 0.22;
 /** From this width on, in CSS pixels, an event has a name and an edge. */
 const NAMED = 26;
-const LETTER = 6.1;
+const LETTERS = "abcdefghijklmnopqrstuvwxyz::_0123456789";
 /** Above and below the band of a gap. */
 const THIN_GAP = 5;
 
@@ -50,6 +50,7 @@ export class Painter {
     this.stripPen = /** @type {CanvasRenderingContext2D} */ (this.strip.getContext("2d"));
     /** @type {ImageData | null} */
     this.image = null;
+    this.letter = 6;
     this.cover = new Float32Array(0);
     this.kind = new Int16Array(0);
     this.event = new Int32Array(0);
@@ -76,6 +77,8 @@ export class Painter {
     );
     this.ground(p, shown);
     const rows = shown.filter((line) => line.kind === "row");
+    pen.font = `11px ${p.theme.font}`;
+    this.letter = pen.measureText(LETTERS).width / LETTERS.length;
     this.rows(p, rows, columns);
     for (const line of rows) this.names(p, line);
     for (const line of shown) if (line.kind === "counter") this.counter(p, line);
@@ -171,7 +174,8 @@ export class Painter {
       const of = kind[x];
       if (of < 0) continue;
       const whole = event[x];
-      const shade = of * SHADES + (whole < 0 ? 0 : scene.nameOf[scene.label[whole]] % SHADES);
+      const plain = whole < 0 || row.track.kind === "idle";
+      const shade = of * SHADES + (plain ? 0 : scene.nameOf[scene.label[whole]] % SHADES);
       let strength = Math.max(faintest, cover[x]);
       if (p.found) strength *= this.hit(p, row, x, whole, perColumn) ? 1 : DIMMED;
       const first = whole >= 0 && (x === 0 || event[x - 1] !== whole);
@@ -232,7 +236,7 @@ export class Painter {
     const { scene } = p;
     const label = scene.label[i];
     if (p.found && !p.found.label[label]) return;
-    const letters = Math.floor((room - 8) / LETTER);
+    const letters = Math.floor((room - 12) / this.letter);
     let text = scene.names[scene.nameOf[label]];
     if (letters < 2) return;
     if (text.length > letters) text = `${text.slice(0, Math.max(1, letters - 1))}…`;

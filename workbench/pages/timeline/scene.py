@@ -13,6 +13,9 @@ TrackKind = Literal[
     "steps", "loop", "thread", "idle", "stream", "ranges", "communication", "loader"
 ]
 
+ROUNDING_NS, LARGEST_ROUNDING_NS = 2, 1_000
+"""Overlaps that come from rounding: of two ends in ns, or, below a hundredth of an event, in µs."""
+
 Times = NDArray[np.int64]
 Codes = NDArray[np.int32]
 
@@ -104,6 +107,7 @@ def track(  # noqa: PLR0917
     """A track of events in any order; what begins inside another gets a row below it."""
     order = np.lexsort((-dur, start))
     start, dur = start[order].astype(np.int64), dur[order].astype(np.int64)
+    dur = _without_rounding(start, dur)
     nested = nest(np.arange(len(start)), np.zeros(len(start), np.int32), start, start + dur)
     depth = depths(nested.parent).astype(np.int32)
     by_row = np.argsort(depth, kind="stable")
@@ -130,3 +134,19 @@ def track(  # noqa: PLR0917
         device=device,
         note=note,
     )
+
+
+def _without_rounding(start: Times, dur: Times) -> Times:
+    """Lengths without what rounding adds: the next one begins a breath before the end.
+
+    Otherwise every second kernel of a busy stream would be drawn in a row of its own.
+    """
+    if len(start) < 2:
+        return dur
+    end = start + dur
+    over = end[:-1] - start[1:]
+    most = np.minimum(np.maximum(ROUNDING_NS, dur[:-1] // 100), LARGEST_ROUNDING_NS)
+    trimmed = (over > 0) & (over <= most) & (end[1:] > end[:-1]) & (over < dur[:-1])
+    dur = dur.copy()
+    dur[:-1][trimmed] -= over[trimmed]
+    return dur

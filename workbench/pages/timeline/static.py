@@ -56,7 +56,8 @@ class StaticTimeline:
         """The lanes as a table with a strip each; what views without scripts show."""
         scene = self.scene
         shown = scene.tracks[:MOST_LANES]
-        rows = "".join(_row(scene, each) for each in shown)
+        pairs = zip((None, *shown[:-1]), shown, strict=True)
+        rows = "".join(_head(before, each) + _row(scene, each) for before, each in pairs)
         left = len(scene.tracks) - len(shown)
         more = f"<p>and {count_text(left)} more lanes</p>" if left > 0 else ""
         notes = "".join(f"<p>{escape(note)}</p>" for note in scene.notes)
@@ -113,11 +114,18 @@ def _filled(scene: Scene, track: Track) -> str:
     return share_text(min(1.0, top / max(scene.end - scene.start, 1)))
 
 
+def _head(before: Track | None, track: Track) -> str:
+    """A line over the first lane of a group."""
+    if not track.group or (before is not None and before.group == track.group):
+        return ""
+    return f'<tr><th scope="rowgroup" colspan="4">{escape(track.group)}</th></tr>'
+
+
 def _row(scene: Scene, track: Track) -> str:
     share = _filled(scene, track)
     alt = escape(f"{_name(track)}: filled {share} of the time")
     return (
-        f'<tr><th scope="row">{escape(_name(track))}</th>'
+        f'<tr><th scope="row">{escape(track.name)}</th>'
         f'<td><img src="{strip(scene, track)}" alt="{alt}" width="640" height="14"></td>'
         f"<td>{count_text(len(track))}</td><td>{share}</td></tr>"
     )
