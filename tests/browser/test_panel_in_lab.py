@@ -26,9 +26,9 @@ class Slow(Dataset):
         return 4096
     def __getitem__(self, i):
         time.sleep(0.003)
-        return torch.full((16,), float(i % 7)), i % 4
+        return torch.full((3, 8, 8), float(i % 7)), i % 4
 
-model = nn.Sequential(nn.Linear(16, 32), nn.ReLU(), nn.Linear(32, 4))
+model = nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU(), nn.Flatten(), nn.Linear(144, 4))
 optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
 work = wb.Workload(
     model, Slow(), loss=F.cross_entropy, optimizer=optimizer, batch_size=8, name="slow"

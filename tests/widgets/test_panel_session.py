@@ -78,7 +78,7 @@ class Page:
 
 
 @pytest.fixture
-def page(tmp_path: Path) -> Iterator[Page]:
+def visitor(tmp_path: Path) -> Iterator[Page]:
     work = workload()
     made = Page(wb.panel(work, mode="live", folder=tmp_path))
     made.work = work  # type: ignore[attr-defined]
@@ -86,8 +86,8 @@ def page(tmp_path: Path) -> Iterator[Page]:
     made.panel.close()
 
 
-def test_every_group_acts_on_the_running_training(page: Page):
-    work: wb.Workload = page.work  # type: ignore[attr-defined]
+def test_every_group_acts_on_the_running_training(visitor: Page):
+    work: wb.Workload = visitor.work  # type: ignore[attr-defined]
     seen: list[tuple[torch.dtype, bool, int]] = []
     first = work.model[0]
     hook = first.register_forward_hook(
@@ -95,26 +95,26 @@ def test_every_group_acts_on_the_running_training(page: Page):
             (out.dtype, args[0].is_contiguous(memory_format=torch.channels_last), len(args[0]))
         )
     )
-    page.send("start")
-    page.trained(3)
+    visitor.send("start")
+    visitor.trained(3)
     assert seen[-1] == (torch.float32, False, 8)
 
-    page.switch(precision="bf16")
+    visitor.switch(precision="bf16")
     assert seen[-1][0] == torch.bfloat16
-    page.switch(channels_last=True)
+    visitor.switch(channels_last=True)
     assert seen[-1][:2] == (torch.float32, True)
-    page.switch(batch_size=16)
+    visitor.switch(batch_size=16)
     assert seen[-1][2] == 16
-    page.switch(accumulation=2, clip_norm=0.5)
-    page.switch(workers=1)
-    assert page.panel.session.state.settings == wb.Settings(workers=1)
-    page.switch(optimizer="foreach")
+    visitor.switch(accumulation=2, clip_norm=0.5)
+    visitor.switch(workers=1)
+    assert visitor.panel.session.state.settings == wb.Settings(workers=1)
+    visitor.switch(optimizer="foreach")
     groups = work.optimizers[0].param_groups
     assert all(group["foreach"] for group in groups)
-    page.switch(threads=1)
+    visitor.switch(threads=1)
     hook.remove()
 
-    rows = page.panel.desk.sections()["changes"]["rows"]
+    rows = visitor.panel.desk.sections()["changes"]["rows"]
     assert [row["text"] for row in rows][:2] == [
         "precision as yours → bf16",
         "precision bf16 → as yours, channels_last as yours → on",
@@ -137,28 +137,29 @@ def test_stopping_puts_everything_back_and_leaves_no_thread(tmp_path: Path):
     page.until(lambda: set(threading.enumerate()) <= before_threads)
 
 
-def test_a_burst_ends_in_findings_and_a_run_on_disk(page: Page):
-    page.send("start")
-    page.trained(5)
-    page.send("burst", steps=5)
-    burst = page.panel.session.state.bursts[-1]
+def test_a_burst_ends_in_findings_and_a_run_on_disk(visitor: Page):
+    visitor.send("start")
+    visitor.trained(5)
+    visitor.send("burst", steps=5)
+    burst = visitor.panel.session.state.bursts[-1]
     assert burst.wait(120)
     assert burst.status == "done", burst.error
-    sections = page.panel.desk.sections()
+    visitor.until(lambda: visitor.panel.desk.sections()["history"]["rows"])
+    sections = visitor.panel.desk.sections()
 
-    assert page.panel.run.name == burst.run.name
+    assert visitor.panel.run.name == burst.run.name
     assert sections["findings"]["run"] == burst.run.name
     assert [row["name"] for row in sections["history"]["rows"]] == [burst.run.place.name]
 
 
-def test_undo_goes_back_and_what_is_copied_is_in_force(page: Page):
-    page.send("start")
-    page.switch(precision="bf16")
-    page.switch(precision="bf16", accumulation=2)
-    page.send("undo")
-    page.until(lambda: page.panel.settings == wb.Settings(precision="bf16"))
-    page.send("code")
-    told = page.said[-1] if "result" in page.said[-1] else page.said[-2]
+def test_undo_goes_back_and_what_is_copied_is_in_force(visitor: Page):
+    visitor.send("start")
+    visitor.switch(precision="bf16")
+    visitor.switch(precision="bf16", accumulation=2)
+    visitor.send("undo")
+    visitor.until(lambda: visitor.panel.settings == wb.Settings(precision="bf16"))
+    visitor.send("code")
+    told = visitor.said[-1] if "result" in visitor.said[-1] else visitor.said[-2]
 
     assert "wb.Settings(precision='bf16')" in told["result"]["code"]
     assert "torch.autocast" in told["result"]["code"]

@@ -44,7 +44,7 @@ export class Header {
     this.fieldset.append(make("legend", { text: "Training", class: "wb-hidden" }), row);
     this.fieldset.append(this.stopping, this.bursts);
     const top = make("div", { class: "wb-top" }, this.live, this.counters);
-    this.element = make("header", {}, top, this.fieldset, this.alert, this.notice);
+    this.element = make("div", { class: "wb-header" }, top, this.fieldset, this.alert, this.notice);
     /** @type {Record<string, HTMLElement>} */
     this.counts = {};
   }

@@ -51,6 +51,8 @@ class Panel(anywidget.AnyWidget):
         self._sending = threading.Lock()
         self._errands = Errands()
         self._sender = Sender(self._update, active=self._is_active, failed=self._failed)
+        if not live:
+            self._sender.close()  # nobody is sent anything
         super().__init__()
         _answer_where_asked(self.comm)
         self.on_msg(self._receive)
