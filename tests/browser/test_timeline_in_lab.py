@@ -79,3 +79,17 @@ def test_a_notebook_that_is_not_trusted_shows_the_overview(notebook: Notebook, l
     expect(page.locator(".jp-OutputArea canvas")).to_have_count(0)
     expect(page.locator(".jp-OutputArea")).to_contain_text("Idle time of devices by cause")
     assert notebook.outside_requests == []
+
+
+def test_the_page_without_a_kernel_draws_itself_in_output_that_is_trusted(notebook: Notebook):
+    loop.kineto().write(notebook.server.folder / "timeline.json.gz")
+    first = "import workbench as wb\nrun = wb.open('timeline.json.gz')\n"
+    notebook.open("static.ipynb", [first + "run.timeline(static=True)"])
+    notebook.run_all()
+    page = notebook.page
+    expect(page.locator(".jp-OutputArea [data-wb-timeline=drawn]")).to_be_visible(timeout=30_000)
+    expect(page.locator(".jp-OutputArea .wbt-plain")).to_be_hidden()
+    page.get_by_label("Search names").fill("sgemm")
+    expect(page.locator(".wbt-count")).to_have_text("2 matches")
+    assert notebook.outside_requests == []
+    assert notebook.console_errors == []

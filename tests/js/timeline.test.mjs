@@ -221,6 +221,7 @@ test("a span stays in its bounds and keeps what is under the pointer", () => {
 test("search takes every word, whatever its case, and counts what was merged away", () => {
   const { scene } = sceneOf([[30, 40, 1], [0, 10, 0], [10, 20, 1]]);
   const found = search(scene, "NCCL allr");
+  assert.equal(nextMatch(scene, found, -1, 1), 0);
   assert.deepEqual([...found.events], [2, 0]); // in order of time
   assert.equal(found.recorded, 2);
   scene.totals = [5, 7, 0, 0];

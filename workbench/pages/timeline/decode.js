@@ -44,7 +44,7 @@ export function bytesOf(buffer) {
 
 /** @param {Uint8Array} packed @returns {Promise<Uint8Array>} */
 export async function gunzip(packed) {
-  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
+  const stream = new Blob([/** @type {any} */ (packed)]).stream().pipeThrough(new DecompressionStream("gzip"));
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 

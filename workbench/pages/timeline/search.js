@@ -5,7 +5,8 @@
 /**
  * @typedef {object} Found
  * @property {Uint8Array} label  1 for the labels that match.
- * @property {Int32Array} events  Matching events that are drawn, in order of time.
+ * @property {Int32Array} events  Matching events that are drawn.
+ * @property {boolean} sorted  Whether these are in order of time: they are when one is gone to.
  * @property {number} recorded  Matching events that were recorded.
  */
 
@@ -23,11 +24,10 @@ export function search(scene, query) {
   for (let i = 0; i < scene.length; i += 1) count += label[scene.label[i]];
   const events = new Int32Array(count);
   for (let i = 0, at = 0; i < scene.length; i += 1) if (label[scene.label[i]]) events[at++] = i;
-  events.sort((x, y) => scene.start[x] - scene.start[y]);
   const recorded = scene.totals
     ? scene.totals.reduce((sum, each, at) => sum + (label[at] ? each : 0), 0)
     : count;
-  return { label, events, recorded: Math.max(recorded, count) };
+  return { label, events, sorted: false, recorded: Math.max(recorded, count) };
 }
 
 /** The match before or after an instant; wraps around. @param {Scene} scene @param {Found} found
@@ -35,5 +35,7 @@ export function search(scene, query) {
 export function nextMatch(scene, found, at, step) {
   const count = found.events.length;
   if (count === 0) return -1;
+  if (!found.sorted) found.events.sort((x, y) => scene.start[x] - scene.start[y]);
+  found.sorted = true;
   return at < 0 ? (step > 0 ? 0 : count - 1) : (at + step + count) % count;
 }

@@ -62,7 +62,9 @@ export function shaded(rgb, by) {
 /** @param {Category[]} categories @returns {Shades} */
 export function shadesOf(categories) {
   const rgb = new Uint8Array(categories.length * SHADES * 3);
+  /** @type {string[]} */
   const css = [];
+  /** @type {string[]} */
   const text = [];
   categories.forEach((each, kind) => {
     const own = hexOf(each.colour);

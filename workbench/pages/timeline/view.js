@@ -39,7 +39,33 @@ const NARROW = 560;
 /** Height of the lanes at first; the reader may drag the corner. */
 const MOST_HEIGHT = 440;
 
+/** @param {string} name @returns {HTMLCanvasElement} */
+function canvasOf(name) {
+  return /** @type {HTMLCanvasElement} */ (element("canvas", name));
+}
+
 export class Timeline {
+  root = element("section", "wbt");
+  canvas = canvasOf("wbt-lanes");
+  ruler = canvasOf("wbt-ruler");
+  strip = canvasOf("wbt-strip");
+  whole = canvasOf("");
+  names = element("div", "wbt-names");
+  stage = element("div", "wbt-stage");
+  body = element("div", "wbt-body");
+  status = element("output", "wbt-status");
+  panel = element("div", "wbt-panel");
+  tip = element("div", "wbt-tip");
+  count = element("span", "wbt-count");
+  query = /** @type {HTMLInputElement} */ (element("input"));
+  width = 0;
+  height = 0;
+  ratio = 1;
+  /** @type {number[]} */
+  related = [];
+  /** @type {Record<string, HTMLButtonElement>} */
+  modes = {};
+
   /** @param {HTMLElement} el @param {Scene} scene @param {Kernel | null} kernel */
   constructor(el, scene, kernel) {
     this.scene = scene;
@@ -76,10 +102,8 @@ export class Timeline {
 
   /** @param {HTMLElement} el */
   build(el) {
-    this.root = element("section", "wbt");
     this.root.setAttribute("aria-label", `Timeline of ${this.scene.title}`);
     this.root.dataset.lmSuppressShortcuts = "true"; // JupyterLab's keys stay out of it
-    this.canvas = /** @type {HTMLCanvasElement} */ (element("canvas", "wbt-lanes"));
     this.canvas.tabIndex = 0;
     this.canvas.setAttribute("role", "application");
     this.canvas.setAttribute(
@@ -87,18 +111,10 @@ export class Timeline {
       "Lanes. W and S zoom, A and D or the arrows move, 0 shows everything, slash searches, " +
         "brackets go to the event before or after, Escape clears.",
     );
-    this.ruler = /** @type {HTMLCanvasElement} */ (element("canvas", "wbt-ruler"));
-    this.strip = /** @type {HTMLCanvasElement} */ (element("canvas", "wbt-strip"));
     for (const each of [this.ruler, this.strip]) each.setAttribute("aria-hidden", "true");
-    this.names = element("div", "wbt-names");
-    this.stage = element("div", "wbt-stage");
     this.stage.append(this.canvas);
-    this.body = element("div", "wbt-body");
     this.body.append(this.names, this.stage);
-    this.status = element("output", "wbt-status");
     this.status.setAttribute("role", "status");
-    this.panel = element("div", "wbt-panel");
-    this.tip = element("div", "wbt-tip");
     this.tip.setAttribute("aria-hidden", "true");
     const top = element("div", "wbt-top");
     const head = element("div", "wbt-head");
@@ -114,11 +130,9 @@ export class Timeline {
 
   toolbar() {
     const bar = element("div", "wbt-bar-top");
-    this.query = /** @type {HTMLInputElement} */ (element("input"));
     this.query.type = "search";
     this.query.placeholder = "Search names ( / )";
     this.query.setAttribute("aria-label", "Search names");
-    this.count = element("span", "wbt-count");
     const find = element("div", "wbt-group");
     const before = button("‹", "Match before", () => this.toMatch(-1));
     const after = button("›", "Next match", () => this.toMatch(1));
@@ -134,7 +148,6 @@ export class Timeline {
     const modes = element("div", "wbt-group");
     modes.setAttribute("role", "group");
     modes.setAttribute("aria-label", "What dragging does");
-    /** @type {Record<string, HTMLButtonElement>} */
     this.modes = {
       pan: button("Move", "Drag to move", () => this.setMode("pan")),
       select: button("Select", "Drag to select a stretch (or Shift and drag)", () =>
@@ -380,7 +393,6 @@ export class Timeline {
   }
 
   drawOverview() {
-    this.whole ??= document.createElement("canvas");
     const pen = /** @type {CanvasRenderingContext2D} */ (this.whole.getContext("2d"));
     overview(pen, this.scene, this.shades, this.width, STRIP - 4, this.ratio);
   }
@@ -394,7 +406,7 @@ export class Timeline {
     const share = this.scene.to - this.scene.from;
     const from = ((this.span.from - this.scene.from) / share) * this.width;
     const to = ((this.span.to - this.scene.from) / share) * this.width;
-    if (this.whole && this.whole.width > 0 && this.whole.height > 0) {
+    if (this.whole.width > 0 && this.whole.height > 0) {
       pen.drawImage(this.whole, 0, 2, this.width, STRIP - 4);
     }
     pen.globalAlpha = 0.66;
@@ -414,13 +426,12 @@ export class Timeline {
    * @param {number} share */
   marks(pen, share) {
     const { events } = /** @type {import("./search.js").Found} */ (this.found);
-    let last = -2;
+    const marked = new Uint8Array(Math.ceil(this.width) + 1);
     for (const event of events) {
       const x = ((this.scene.start[event] - this.scene.from) / share) * this.width;
-      if (x - last < 1) continue;
-      pen.fillRect(x, STRIP - 4, 1.5, 4);
-      last = x;
+      marked[Math.floor(x)] = 1;
     }
+    marked.forEach((one, x) => one && pen.fillRect(x, STRIP - 4, 1.5, 4));
   }
 
   /** @param {number} at */
@@ -441,10 +452,10 @@ export class Timeline {
   /** @param {"pan" | "select" | "zoom"} mode */
   setMode(mode) {
     this.mode = mode;
-    for (const [name, each] of Object.entries(this.modes ?? {})) {
+    for (const [name, each] of Object.entries(this.modes)) {
       each.setAttribute("aria-pressed", String(name === mode));
     }
-    this.canvas?.setAttribute("data-mode", mode);
+    this.canvas.setAttribute("data-mode", mode);
   }
 
   /** @param {number} factor @param {number} [x] */
