@@ -8,7 +8,8 @@ import gc
 import multiprocessing
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from workbench.errors import ProfilerBusyError
 
@@ -26,6 +27,8 @@ class Ownership:
         self.thread = threading.current_thread()
         self._give_way = give_way
         self._end = end
+        self._lent = False
+        self._under: Ownership | None = None
 
     def make_room(self) -> None:
         """End the holder if it gives way, or if its thread is over and nobody else will."""
@@ -34,10 +37,27 @@ class Ownership:
             end()
             self.release()
 
+    @contextmanager
+    def lent(self) -> Iterator[None]:
+        """Inside, what this thread calls may profile; the right comes back with its release."""
+        self._lent = True
+        try:
+            yield
+        finally:
+            self._lent = False
+
+    def lends_here(self) -> bool:
+        """Whether a claim of the calling thread is granted below this one."""
+        return self._lent and threading.current_thread() is self.thread
+
     def release(self) -> None:
         """Let others profile; doing it twice is fine."""
         with _MUTEX:
+            under, self._under = self._under, None
+            mine = any(one() is self for one in _holders)
             _holders[:] = [one for one in _holders if one() not in (None, self)]
+            if mine and under is not None:
+                _holders.append(weakref.ref(under))
 
 
 def claim(
@@ -58,11 +78,13 @@ def claim(
         ProfilerBusyError: a capture or profile of ours, or a torch profiler, is active.
     """
     holder = _holder()
-    if holder is not None:
+    if holder is not None and not holder.lends_here():
         holder.make_room()
     mine = Ownership(what, give_way, end)
     with _MUTEX:
         other = _holder()
+        if other is not None and other.lends_here():
+            mine._under, other = other, None
         if other is None:
             _holders[:] = [weakref.ref(mine)]
     if other is not None:

@@ -63,6 +63,7 @@ class Window:
         self._step: Any = None
         self._number: int | None = None
         self._hooks: dict[str, Any] = {}
+        self._aside: tempfile.TemporaryDirectory[str] | None = None
         self._at_exit = partial(_forget, weakref.ref(self))
 
     def prepare(self) -> None:
@@ -125,6 +126,20 @@ class Window:
             step.__exit__(None, None, None)  # only now: the trace then says "finished": false
         self.state = State.STOPPED
 
+    def set_aside(self) -> None:
+        """Take the trace out of torch now; afterwards any thread may export it, from a file."""
+        if self.state is not State.STOPPED or self._aside is not None:
+            return
+        profiler, self._profiler = self._profiler, None
+        aside = tempfile.TemporaryDirectory(prefix="workbench-")
+        raw = Path(aside.name) / _RAW
+        try:
+            self._quietly(partial(profiler.export_chrome_trace, str(raw)))
+        except BaseException:
+            aside.cleanup()
+            raise
+        self._aside = aside
+
     def export(self, path: Path) -> int:
         """Write the trace, compressed, and return its size before compression. Once only.
 
@@ -149,11 +164,13 @@ class Window:
     def _exported(self) -> Iterator[Path]:
         if self.state is not State.STOPPED:
             raise RunError("there is no recording to export: it was not stopped, or is exported.")
-        profiler, self._profiler = self._profiler, None
+        self.set_aside()
+        aside, self._aside = self._aside, None
+        if aside is None:
+            raise AssertionError("the trace was set aside just now")
         self.state = State.EXPORTED
-        with tempfile.TemporaryDirectory(prefix="workbench-") as folder:
-            raw = Path(folder) / "trace.json"
-            self._quietly(partial(profiler.export_chrome_trace, str(raw)))
+        with aside as folder:
+            raw = Path(folder) / _RAW
             if not raw.is_file():
                 raise RunError(f"torch could not write its trace to {raw}: is that disk full?")
             yield raw
@@ -233,6 +250,8 @@ def _forget(window: weakref.ref[Window]) -> None:
     if left is not None:
         left._forget()
 
+
+_RAW = "trace.json"
 
 _STARTS = ("_prepare_profiler", "_run_on_profiler_start")
 """What every torch profiler (scheduled, legacy, NVTX) calls before it starts."""

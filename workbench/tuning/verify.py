@@ -2,7 +2,7 @@
 
 import secrets
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -45,6 +45,7 @@ def verify(
     folder: str | Path | None = None,
     time_limit_s: float | None = 600,
     progress: bool = True,
+    interrupted: Callable[[], bool] | None = None,
 ) -> Verification:
     """Measure what a setting does to this loop, and say whether to keep it.
 
@@ -67,6 +68,7 @@ def verify(
         folder: Where the Runs and the verification are kept; ``runs`` when left out.
         time_limit_s: Seconds for everything.
         progress: Show a progress bar.
+        interrupted: Is asked between steps; true acts as an interrupt.
 
     Raises:
         SettingError: The finding has no setting; the message says what to do by hand.
@@ -89,7 +91,7 @@ def verify(
         order.notes.append(f"compared with the settings of the Run that it was found in: {base}")
     check_writable(order.parent)
     with order.kept(), Progress(shown=progress, title=work.title) as bar:
-        order.measure(steps, blocks, bar)
+        order.measure(steps, blocks, bar, interrupted)
     return order.verification()
 
 
@@ -116,7 +118,9 @@ class _Order:
     notes: list[str] = field(default_factory=list)
     place: Path | None = None
 
-    def measure(self, steps: int, blocks: int, bar: Progress) -> None:
+    def measure(
+        self, steps: int, blocks: int, bar: Progress, interrupted: Callable[[], bool] | None
+    ) -> None:
         """Times, then numbers, then a profile of each side; each adds to what is known."""
         with_it = merged(self.base, self.settings)
         limit = None if self.limit_s is None else self.limit_s * FAIR_SHARE
@@ -127,6 +131,7 @@ class _Order:
             blocks=blocks,
             time_limit_s=limit,
             progress=bar,
+            interrupted=interrupted,
         )
         _check_base(self.fair)
         if self.fair.ended == "interrupted":
@@ -140,6 +145,8 @@ class _Order:
             self.parity = parity(
                 self.work, with_it, before=self.base, time_limit_s=self._left_s(2), progress=bar
             )
+        if interrupted is not None and interrupted():
+            raise KeyboardInterrupt
         if self.record is None:
             return
         turns = secrets.token_hex(8)

@@ -40,6 +40,8 @@ class Batches(Iterator[Any]):
         """Epochs that were read to their end."""
         self.probe: Probe | None = None
         """Is told of every epoch that starts, where somebody looks into the loader."""
+        self.on_end: Callable[[], None] | None = None
+        """Called when an epoch was read to its end, before the next one starts."""
         self._source: Source | None = source
         self._iterator: Iterator[Any] | None = None
         self._in_epoch = 0
@@ -71,6 +73,39 @@ class Batches(Iterator[Any]):
         if loader is not None and loader.__dict__.get("_iterator") is not None:
             shut_down(loader.__dict__["_iterator"])
             loader.__dict__["_iterator"] = None
+
+    @property
+    def under_way(self) -> bool:
+        """Whether an epoch has begun and is not over."""
+        return self._iterator is not None
+
+    def drain(self) -> list[Any]:
+        """The batches that workers have under way, to the last that the source hands out."""
+        under_way: list[Any] = []
+        iterator, self._iterator = self._iterator, None
+        if iterator is not None:
+            try:
+                under_way.extend(iterator)
+            finally:
+                shut_down(iterator)
+        return under_way
+
+    def workers(self) -> tuple[Any, ...]:
+        """The worker processes of this epoch."""
+        return tuple(self._workers())
+
+    def waiting(self) -> int | None:
+        """Batches that are ready to be taken; ``None`` where nobody can tell."""
+        iterator = self._iterator
+        queue = getattr(iterator, "_data_queue", None)
+        if queue is None:
+            return None
+        try:
+            ready = queue.qsize()
+        except (NotImplementedError, OSError, ValueError):  # macOS, or a queue that was closed
+            return None
+        kept = tuple(getattr(iterator, "_task_info", {}).values())
+        return int(ready) + sum(len(task) == 2 for task in kept)
 
     def _workers(self) -> Iterator[Any]:
         """The worker processes of this epoch, once somebody asks."""
@@ -114,6 +149,8 @@ class Batches(Iterator[Any]):
         if self._in_epoch == 0 and source is not None:
             raise WorkloadError(_no_batch(source, self.epochs))
         self.epochs += 1
+        if self.on_end is not None:
+            self.on_end()
         iterator, self._iterator = self._iterator, None
         if source is None or source.loader is None or not source.loader.persistent_workers:
             shut_down(iterator)

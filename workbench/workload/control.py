@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from typing import Any, Literal, Protocol
 
 import torch
 from torch import Tensor, nn
@@ -16,6 +16,18 @@ from workbench.workload.placement import moved
 from workbench.workload.precision import autocast
 from workbench.workload.scale_log import ScaleLog
 from workbench.workload.switches.gradients import clip, step_scaled
+
+Phase = Literal["forward", "backward", "optimizer"]
+
+
+class PhaseWatch(Protocol):
+    """Is told where the phases of a step begin and end, on the thread that runs it."""
+
+    def begin(self, phase: Phase) -> None:
+        """The host comes to the phase."""
+
+    def end(self, phase: Phase) -> None:
+        """The host has handed out all work of the phase."""
 
 
 class Control:
@@ -36,6 +48,7 @@ class Control:
         skipped_steps: Optimizer steps that fp16 scaling left out, because gradients overflowed;
             ``None`` where a fused optimizer decides that on the device.
         scales: The scale after each optimizer step.
+        watch: Somebody who measures phases; ``None``: nobody.
     """
 
     def __init__(
@@ -53,6 +66,7 @@ class Control:
     ) -> None:
         self.device = device
         self.skipped_steps: int | None = 0
+        self.watch: PhaseWatch | None = None
         self._precision = precision
         self._scaler = scaler
         self._accumulation = accumulation
@@ -105,7 +119,8 @@ class Control:
     def forward(self) -> AbstractContextManager[Any]:
         """The region of forward pass and loss: autocast, and the range ``forward`` in the trace."""
         self._used.add("forward")
-        return _Forward(autocast(self._precision, self.device, self._autocast_cache))
+        region = autocast(self._precision, self.device, self._autocast_cache)
+        return _Forward(region, self.watch)
 
     def scale(self, loss: Tensor) -> Tensor:
         """``loss`` times the factor of fp16 scaling, for a backward pass of one's own."""
@@ -115,8 +130,13 @@ class Control:
 
     def backward(self, loss: Tensor) -> None:
         """Compute the gradients of ``loss``, scaled for fp16, in the range ``backward``."""
+        watch = self.watch
+        if watch is not None:
+            watch.begin("backward")
         with record_function("backward"):
             self.scale(loss).backward()  # type: ignore[no-untyped-call]
+        if watch is not None:
+            watch.end("backward")
 
     def unscale(self, *optimizers: Optimizer) -> None:
         """Divide gradients by the factor of fp16 scaling, to look at them before the step."""
@@ -138,6 +158,9 @@ class Control:
             Whether a schedule should go on: not when all of them were skipped.
         """
         self._used.add("optimizer_step")
+        watch = self.watch
+        if watch is not None:
+            watch.begin("optimizer")
         self.clip(*optimizers)
         stepped: list[bool | None] = []
         for optimizer in optimizers:
@@ -150,6 +173,8 @@ class Control:
             self._scaler.update()
             self.scales.add(self._scaler, stepped=None if None in stepped else all(stepped))
             self._unscaled.clear()
+        if watch is not None:
+            watch.end("optimizer")
         return not stepped or any(one is not False for one in stepped)
 
     def _count(self, stepped: bool | None) -> None:
@@ -190,14 +215,19 @@ class Control:
 
 
 class _Forward(AbstractContextManager[None]):
-    def __init__(self, region: AbstractContextManager[Any]) -> None:
+    def __init__(self, region: AbstractContextManager[Any], watch: PhaseWatch | None) -> None:
         self._range = record_function("forward")
         self._autocast = region
+        self._watch = watch
 
     def __enter__(self) -> None:
+        if self._watch is not None:
+            self._watch.begin("forward")
         self._range.__enter__()  # type: ignore[no-untyped-call]
         self._autocast.__enter__()
 
     def __exit__(self, *error: Any) -> None:
         self._autocast.__exit__(*error)
         self._range.__exit__(*error)
+        if self._watch is not None:
+            self._watch.end("forward")

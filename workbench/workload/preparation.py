@@ -4,9 +4,12 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, suppress
 from types import TracebackType
 
+import torch
+
 from workbench.settings import Settings
 from workbench.units import bytes_text
 from workbench.workload.applying import apply, run_device
+from workbench.workload.batches import Batches
 from workbench.workload.checks import check_copies, check_pinning, check_reach
 from workbench.workload.effective import effective_values
 from workbench.workload.inference_mode import outside_inference_mode
@@ -16,7 +19,7 @@ from workbench.workload.placement import settle_optimizers, start_device
 from workbench.workload.precision import check_precision
 from workbench.workload.rates import rate_rule
 from workbench.workload.snapshot import Snapshot
-from workbench.workload.source import open_source
+from workbench.workload.source import Source, open_source
 from workbench.workload.switches.casting import match_parameters
 from workbench.workload.switches.reach import training_parts
 from workbench.workload.training import Training, needs_closure
@@ -139,14 +142,42 @@ class _Preparation(AbstractContextManager[Training]):
                 "belong to no model or optimizer and were not copied: what is written there stays"
             )
         source = open_source(work, settings, notes, self._contexts)
-        check_pinning(settings, source)
-        with outside_inference_mode():  # weights that are cast or moved must be ordinary tensors
-            plan = apply(work, settings, source, device, undo=self._contexts, notes=notes)
-        notes.extend(own_autocast(work, settings.precision))
-        notes.extend(rate_rule(work, source, settings))
-        notes.extend(_decisions(work, keep_training=self._keep_training))
-        effective = effective_values(work, source, settings, device)
-        return Training(plan, effective=effective, notes=notes)
+        training = ready(work, settings, source, device, notes=notes, undo=self._contexts)
+        training.decided(*_decisions(work, keep_training=self._keep_training))
+        return training
+
+
+def ready(
+    work: Workload,
+    settings: Settings,
+    source: Source,
+    device: torch.device,
+    *,
+    notes: list[str],
+    undo: ExitStack,
+    batches: Batches | None = None,
+) -> Training:
+    """Apply settings to the objects of a workload; ``undo`` takes back what is not a tensor.
+
+    Args:
+        work: What to run.
+        settings: What to change.
+        source: Where batches come from under these settings.
+        device: Where to run.
+        notes: Grows by what was decided for the user.
+        undo: Is given what takes the changes back.
+        batches: An open stream of batches to go on with; the training then does not close it.
+
+    Raises:
+        SettingError: When a setting cannot act on this workload or machine.
+    """
+    check_pinning(settings, source)
+    with outside_inference_mode():  # weights that are cast or moved must be ordinary tensors
+        plan = apply(work, settings, source, device, undo=undo, notes=notes)
+    notes.extend(own_autocast(work, settings.precision))
+    notes.extend(rate_rule(work, source, settings))
+    effective = effective_values(work, source, settings, device)
+    return Training(plan, effective=effective, notes=notes, batches=batches)
 
 
 def _decisions(work: Workload, *, keep_training: bool) -> Iterator[str]:

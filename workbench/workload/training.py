@@ -56,7 +56,14 @@ class Training:
         device: Where the model runs.
     """
 
-    def __init__(self, plan: Plan, *, effective: dict[str, Any], notes: list[str]) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        *,
+        effective: dict[str, Any],
+        notes: list[str],
+        batches: Batches | None = None,
+    ) -> None:
         self.effective = effective
         self.device = plan.device
         self._decisions = notes
@@ -64,7 +71,8 @@ class Training:
         self._own_step = plan.work.step is not None
         self._steps = 0
         self._plan: Plan | None = plan
-        self._batches = Batches(plan.source)
+        self._batches = Batches(plan.source) if batches is None else batches
+        self._closes = batches is None
         self._run = _runner(plan)
         self._nominal = plan.source.batch_size
         self._samples = 0
@@ -95,6 +103,15 @@ class Training:
             value = self._run(self._plan, batch)
         self._steps += 1
         return value.detach() if isinstance(value, Tensor) else None
+
+    def decided(self, *notes: str) -> None:
+        """Add to what was decided for the user."""
+        self._decisions.extend(notes)
+
+    @property
+    def control(self) -> Control:
+        """What runs the phases of a step."""
+        return self._control
 
     @property
     def model(self) -> Any:
@@ -150,7 +167,8 @@ class Training:
         """End the loader's workers and let go of the model and everything else."""
         self._plan = None
         self._run = _over
-        self._batches.close()
+        if self._closes:
+            self._batches.close()
         # What is still queued on the device would write over what is put back.
         self.synchronize()
 

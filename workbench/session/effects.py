@@ -1,0 +1,85 @@
+"""What a change of settings did to the step time, from the telemetry on both sides of it."""
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+from workbench.recording.telemetry import Telemetry
+from workbench.session.records import Change
+from workbench.settings import Settings
+from workbench.statistics.change import Change as Effect
+from workbench.statistics.change import compare_steps
+
+MOST = 200
+"""Steps of a side that are compared."""
+LEAST = 20
+BLOCKS = 4
+LEAD = 2
+"""The first steps after a change find warm caches of the other settings, or none."""
+
+
+@dataclass(kw_only=True)
+class ChangeRow:
+    """A change as it grows."""
+
+    number: int
+    asked_ns: int
+    step: int
+    before: Settings
+    after: Settings
+    applied_ns: int | None = None
+    error: str | None = None
+    note: str | None = None
+    _known: tuple[int, Effect | None, Literal["step", "sample"]] = field(
+        default=(0, None, "step"), repr=False
+    )
+
+    def record(self, telemetry: Telemetry, until: int | None) -> Change:
+        """The change as it is known now; ``until`` is the step at which the next one came."""
+        effect, per = self._effect(telemetry, until)
+        return Change(
+            number=self.number,
+            asked_ns=self.asked_ns,
+            applied_ns=self.applied_ns,
+            step=self.step,
+            before=self.before,
+            after=self.after,
+            error=self.error,
+            note=self.note,
+            effect=effect,
+            per=per,
+        )
+
+    def _effect(
+        self, telemetry: Telemetry, until: int | None
+    ) -> tuple[Effect | None, Literal["step", "sample"]]:
+        if self.applied_ns is None:
+            return None, "step"
+        steps = telemetry.columns(max(0, self.step - MOST - LEAD))
+        number, step = steps["step"], steps["step"]
+        count = int(((number >= self.step) & ((until is None) | (number < (until or 0)))).sum())
+        seen, effect, per = self._known
+        due = count >= LEAST + LEAD and (count >= 2 * seen or seen == 0) and seen < MOST
+        if not due:
+            return effect, per
+        good = ~steps["profiled"] & (steps["step_ns"] > 0)
+        after = good & (step >= self.step + LEAD)
+        after &= step < (self.step + LEAD + MOST if until is None else until)
+        mine = steps["change"][step == self.step - 1]
+        before = good & (step < self.step)
+        if len(mine):
+            before &= steps["change"] == mine[0]
+        per = "sample" if _samples(steps, before) != _samples(steps, after) else "step"
+        times = steps["step_ns"] / (steps["samples"] if per == "sample" else 1.0)
+        sides = times[before][-MOST:], times[after][:MOST]
+        if min(map(len, sides)) >= LEAST:
+            blocks = [np.array_split(side, BLOCKS) for side in sides]
+            effect = compare_steps(blocks[0], blocks[1])
+        self._known = (count, effect, per)
+        return effect, per
+
+
+def _samples(steps: dict[str, Any], which: Any) -> float:
+    found = steps["samples"][which]
+    return float(np.nanmax(found)) if len(found) and not np.isnan(found).all() else -1.0

@@ -1,0 +1,297 @@
+"""A live training session: start, pause, switch, look closer, compare, stop."""
+
+import threading
+import weakref
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from workbench.errors import SettingError, TimeLimitError, WorkloadError
+from workbench.recording.telemetry import Telemetry
+from workbench.session.burst import MOST_STEPS, Burst
+from workbench.session.engine import Engine
+from workbench.session.records import Change, State
+from workbench.session.trial import Trial
+from workbench.settings import Record, Settings, check_records
+from workbench.store.names import as_folder
+from workbench.workload import Workload
+from workbench.workload.capability import Offer, offers
+from workbench.workload.interrupts import Deferred
+
+if TYPE_CHECKING:
+    from workbench.findings import Finding
+    from workbench.run.source import Runs
+
+RUNS = "runs"
+_DEFAULT_RECORD = Record()
+_RATE_STEPS = 50
+
+
+class Session:
+    """Trains a workload in a thread of its own while settings are switched between its steps.
+
+    Nothing runs before :meth:`start`. A session that nobody holds any more stops by itself and
+    puts everything back; so does the end of the interpreter, and leaving a ``with`` block. Every
+    method may be called from any thread.
+
+    Args:
+        work: Model, data and step.
+        settings: What is in force at first; the loop as it is when left out.
+        record: What bursts record.
+        folder: Where Runs of bursts and comparisons are kept; ``runs`` when left out.
+        name: Beginning of their names; the workload's when left out.
+
+    Raises:
+        SettingError: ``settings`` or ``record`` only look like such records.
+        WorkloadError: ``work`` is no Workload.
+    """
+
+    def __init__(
+        self,
+        work: Workload,
+        settings: Settings | None = None,
+        *,
+        record: Record = _DEFAULT_RECORD,
+        folder: str | Path | None = None,
+        name: str | None = None,
+    ) -> None:
+        if not isinstance(work, Workload):
+            raise WorkloadError(
+                f"a session needs a Workload, not a {type(work).__name__}: "
+                "Session(wb.Workload(model, data, loss=..., optimizer=...))."
+            )
+        check_records(settings, record)
+        self.work = work
+        self._engine = Engine(work, settings or Settings(), record, as_folder(folder, RUNS))
+        self._engine.recorder.name = name
+        self._finalizer = weakref.finalize(self, _abandon, self._engine)
+
+    def start(self) -> None:
+        """Begin to train, or go on after a pause or an error; returns at once.
+
+        Raises:
+            ProfilerBusyError: Another session, ``wb.profile`` or a torch profiler runs here.
+        """
+        with Deferred():
+            self._engine.start(running=True)
+
+    def resume(self) -> None:
+        """Go on after a pause; the same as :meth:`start`."""
+        self.start()
+
+    def pause(self) -> None:
+        """Wait after the step that runs now."""
+        self._engine.pause()
+
+    def step_once(self) -> None:
+        """Train one step and wait then."""
+        with Deferred():
+            self._engine.start(running=False, single=1)
+
+    def stop(self, keep: bool = False, timeout_s: float = 10.0) -> None:
+        """End the session; doing it twice is fine.
+
+        Args:
+            keep: Leave the trained weights, optimizer and scheduler. Otherwise model, optimizer,
+                random states and loader are as they were before, bit for bit.
+            timeout_s: Seconds after which the caller waits no longer for code that hangs.
+
+        Raises:
+            TimeLimitError: The step or the loader hangs and cannot be broken off. The thread ends,
+                and puts everything back, when that call returns.
+        """
+        with Deferred(deaths=False):
+            gone = self._engine.end(keep=bool(keep), timeout_s=timeout_s)
+        if not gone and self._engine.alive:
+            what = self._engine.breaker.stage_name or "putting everything back"
+            raise TimeLimitError(
+                f"the session did not end within {timeout_s:g} s: it is still {what}. It ends and "
+                "puts everything back when that returns; if it never does, restart the kernel."
+            )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def wait(self, steps: int | None = None, timeout_s: float | None = None) -> bool:
+        """Wait until so many more steps were trained, or (``None``) until the training ends.
+
+        Returns:
+            Whether that came to be: not when time ran out, or training ended or failed before.
+        """
+        engine = self._engine
+        if steps is None:
+            return engine.wait_until(lambda: not engine.alive, timeout_s)
+        until = engine.step + steps
+        engine.wait_until(lambda: engine.step >= until or engine.status == "failed", timeout_s)
+        return engine.step >= until
+
+    def apply(self, settings: Settings) -> None:
+        """Change what ``settings`` set, from the next step on; other fields stay as they are.
+
+        Whether it could act is told by :attr:`changes`; a setting that cannot act, or runs out of
+        memory, leaves the last good ones in force.
+        """
+        check_records(settings, _DEFAULT_RECORD)
+        engine = self._engine
+        base = engine.pending or engine.settings
+        self.replace(Settings(**{**base.changes(), **settings.changes()}))
+
+    def replace(self, settings: Settings) -> None:
+        """Exactly these settings from the next step on; ``Settings()`` is the loop as it is."""
+        check_records(settings, _DEFAULT_RECORD)
+        self._engine.ask(settings)
+
+    def undo(self) -> bool:
+        """Back to the settings before the last applied change; tells whether there was one."""
+        return self._engine.undo()
+
+    def burst(self, steps: int = 10) -> Burst:
+        """Record the next steps under torch.profiler; they become a Run on disk.
+
+        Raises:
+            SettingError: ``steps`` is not between 1 and 20.
+        """
+        if isinstance(steps, bool) or not isinstance(steps, int) or not 1 <= steps <= MOST_STEPS:
+            raise SettingError(f"steps={steps!r} must be a whole number from 1 to {MOST_STEPS}.")
+        return self._engine.ask_burst(steps, "asked for")
+
+    @property
+    def watch_changes(self) -> bool:
+        """Whether a change of the step time that telemetry sees asks for a burst."""
+        return self._engine.watcher.changes
+
+    @watch_changes.setter
+    def watch_changes(self, on: bool) -> None:
+        self._engine.watcher.changes = bool(on)
+
+    @property
+    def burst_every_s(self) -> float | None:
+        """Seconds between bursts by the clock; ``None``: none."""
+        return self._engine.watcher.every_s
+
+    @burst_every_s.setter
+    def burst_every_s(self, seconds: float | None) -> None:
+        if seconds is not None and not seconds > 0:
+            raise SettingError(f"burst_every_s={seconds!r} must be a positive number, or None.")
+        self._engine.watcher.every_s = seconds
+
+    def verify(
+        self,
+        finding_or_settings: "Finding | Settings",
+        *,
+        steps: int = 20,
+        blocks: int = 4,
+        time_limit_s: float = 300.0,
+        record: Record | None = _DEFAULT_RECORD,
+    ) -> Trial:
+        """Measure under fair conditions what a setting does; training waits and then goes on.
+
+        It is compared with the settings in force, from the weights of now, which are put back.
+        """
+        trial = Trial(finding_or_settings)
+        trial.options = {
+            "steps": steps,
+            "blocks": blocks,
+            "time_limit_s": time_limit_s,
+            "record": record,
+        }
+        if not self._engine.alive:
+            trial.end("failed", "the session does not run: start it first.")
+            return trial
+        self._engine.ask_trial(trial)
+        return trial
+
+    @property
+    def state(self) -> State:
+        """What the session is doing now; cheap."""
+        engine = self._engine
+        return State(
+            status=engine.status,
+            doing=engine.doing,
+            error=engine.error or engine.listeners.failed,
+            remedy=engine.remedy,
+            settings=engine.settings,
+            pending=engine.pending,
+            step=engine.step,
+            epoch=engine.epoch,
+            samples_per_s=self._samples_per_s(),
+            overhead_ratio=engine.overhead_ratio(),
+            bursts=tuple(engine.bursts),
+            trial=engine.trial,
+            notes=engine.notes,
+        )
+
+    def _samples_per_s(self) -> float | None:
+        if self._engine.status != "running":
+            return None
+        steps = self._engine.telemetry.last(_RATE_STEPS)
+        took = float(steps["step_ns"].sum())
+        samples = float(np.nansum(steps["samples"]))
+        return samples / took * 1e9 if took > 0 and samples > 0 else None
+
+    @property
+    def telemetry(self) -> Telemetry:
+        """The last 10,000 steps and samples of the system."""
+        return self._engine.telemetry
+
+    @property
+    def effective(self) -> dict[str, Any]:
+        """What is in force by name, also where no setting asked for it; empty before the start."""
+        return dict(self._engine.effective)
+
+    @property
+    def changes(self) -> tuple[Change, ...]:
+        """All changes of settings, oldest first."""
+        rows = list(self._engine.rows)
+        ends = [row.step for row in rows[1:]] + [None]
+        known = self._engine.telemetry
+        return tuple(row.record(known, end) for row, end in zip(rows, ends, strict=True))
+
+    def offers(self) -> tuple[Offer, ...]:
+        """What every switch could do on this workload and machine."""
+        return (
+            *offers(self.work),
+            Offer(
+                field="parallelism",
+                values=(),
+                state="refused",
+                reason="not possible yet: a session trains in one process.",
+            ),
+        )
+
+    def history(self) -> "Runs":
+        """The Runs in this session's folder."""
+        from workbench.run.source import runs
+
+        return runs(self._engine.folder)
+
+    def listen(self, callback: Callable[[str], Any]) -> Callable[[], None]:
+        """Call ``callback(kind)`` when something happens; returns what ends that.
+
+        It is called on the thread that trains, so it must be short. Kinds are ``state``,
+        ``change``, ``burst``, ``trial`` and ``error``. A bound method is held weakly.
+        """
+        return self._engine.listeners.add(callback)
+
+    def __repr__(self) -> str:
+        state = self.state
+        return f"Session({self.work.title}, {state.status}, step {state.step}: {state.doing})"
+
+
+def _abandon(engine: Engine) -> None:
+    """End the training of a session that nobody holds; called wherever Python lets it go."""
+    if engine.alive and threading.current_thread() is not engine._thread:
+        engine.end(keep=False, timeout_s=5.0)
+    elif engine.alive:
+        engine.end(keep=False, timeout_s=0.0)

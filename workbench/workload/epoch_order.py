@@ -1,0 +1,88 @@
+"""The order of one epoch, handed out to one loader after another without losing the place."""
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from torch.utils.data import BatchSampler, DataLoader
+
+
+class EpochOrder:
+    """What a sampler gives, remembered from the place of the training on.
+
+    Loaders read ahead: workers hold indices that nobody has trained on. When another loader takes
+    over, it is given these first and then the rest of the same order, shuffled as it was.
+    """
+
+    def __init__(self) -> None:
+        self.sampler: Iterable[Any] = ()
+        """The user's own; a new epoch asks it for its order."""
+        self._rest: Iterator[Any] | None = None
+        self._ahead: deque[Any] = deque()
+        self._held_back = False
+
+    @property
+    def under_way(self) -> bool:
+        """Whether an epoch has begun and is not over."""
+        return self._rest is not None
+
+    def __iter__(self) -> Iterator[Any]:
+        """The rest of the epoch, or a new one."""
+        if self._rest is None:
+            self._ahead.clear()
+            self._rest = iter(self.sampler)
+        rest = self._rest
+        yield from tuple(self._ahead)
+        for index in rest:  # not "yield from": that would end the rest with the loader
+            self._ahead.append(index)
+            yield index
+            if self._held_back:
+                return
+
+    def __len__(self) -> int:
+        return len(self.sampler)  # type: ignore[arg-type]
+
+    def trained(self, count: int) -> None:
+        """So many indices are behind the place of the training."""
+        for _ in range(min(count, len(self._ahead))):
+            self._ahead.popleft()
+
+    def hold_back(self) -> None:
+        """Hand out no more; what is handed out will all be taken."""
+        self._held_back = True
+
+    def go_on(self) -> None:
+        """All that was handed out has been taken; the rest goes to another loader."""
+        self._held_back = False
+        self._ahead.clear()
+
+    def end(self) -> None:
+        """The epoch is over."""
+        self._rest = None
+        self._ahead.clear()
+
+
+def in_order(loader: DataLoader[Any], order: EpochOrder) -> tuple[DataLoader[Any], int]:
+    """A copy of a loader that takes its indices from ``order``.
+
+    Returns:
+        The copy, and how many indices make a whole batch of it.
+    """
+    copy: DataLoader[Any] = object.__new__(type(loader))
+    state = dict(loader.__dict__)
+    state["_iterator"] = None
+    samples = 1
+    if loader.batch_sampler is None:
+        order.sampler = loader.sampler
+        state["sampler"] = order
+    elif type(loader.batch_sampler) is BatchSampler:
+        inner = loader.batch_sampler
+        order.sampler = inner.sampler
+        samples = inner.batch_size
+        state["sampler"] = order
+        state["batch_sampler"] = BatchSampler(order, inner.batch_size, inner.drop_last)
+    else:
+        order.sampler = loader.batch_sampler
+        state["batch_sampler"] = order
+    copy.__dict__.update(state)
+    return copy, samples
