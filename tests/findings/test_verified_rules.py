@@ -94,9 +94,9 @@ def test_wb105_as_many_workers_as_a_step_needs_gain_what_it_waits(
 def test_wb205_the_optimizer_in_one_call_gains_no_more_than_it_takes(
     tmp_path: Path, one_thread: None
 ) -> None:
-    """Adam over 200 small tensors, one by one: twelve operators each."""
+    """Adam over 80 small tensors, one by one: twelve operators each."""
     torch.manual_seed(0)
-    model = nn.Sequential(*(nn.Linear(4, 4) for _ in range(100)))
+    model = nn.Sequential(*(nn.Linear(4, 4) for _ in range(40)))
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, foreach=False)
     data = DataLoader(Working(numbers=4), 4)
 

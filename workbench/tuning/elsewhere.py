@@ -11,8 +11,8 @@ from workbench.units import count_text, time_text
 MACHINE = ("system", "torch", "cuda", "hip", "usable_cpus", "devices")
 """Of what a Run records of its machine, what a step depends on."""
 UNLIKE = 2.0
-"""Own choice: steps that take so many times as long are not the same steps; a busy machine makes
-less of a difference."""
+"""Own choice: steps that take so many times as long are told; other data make them, and so does a
+busy machine, so that this alone voids no bound."""
 MOST_TOLD = 4
 _NO_VALUES = ("can",)
 
@@ -34,7 +34,6 @@ def elsewhere(finding: Finding | None, before: Trial) -> tuple[Difference, ...]:
     return (
         *_differ("in force", origin.effective, before.effective),
         *_differ("machine", {name: origin.environment[name] for name in machine}, machine),
-        *_pace((origin.median_step_ns, origin.mean_step_ns), before.step_ns),
     )
 
 
@@ -57,12 +56,8 @@ def elsewhere_text(finding: Finding, found: tuple[Difference, ...]) -> str:
 
 
 def _said(each: Difference) -> str:
-    def value(one: Any) -> str:
-        if each.name == "step time" and isinstance(one, int | float):
-            return time_text(one)
-        return "none" if one is None else str(one)
-
-    return f"{each.name} {value(each.first)}, here {value(each.second)}"
+    first, now = ("none" if one is None else str(one) for one in (each.first, each.second))
+    return f"{each.name} {first}, here {now}"
 
 
 def _environment() -> Mapping[str, Any]:
@@ -82,8 +77,16 @@ def _plain(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
-def _pace(paces: tuple[float | None, float | None], now: float | None) -> Iterator[Difference]:
-    """A step that is unlike both the median and the mean of that Run."""
-    known = [ns for ns in paces if ns]
-    if now and known and (now > UNLIKE * max(known) or now < min(known) / UNLIKE):
-        yield Difference(where="loop", name="step time", first=known[0], second=now)
+def pace_text(finding: Finding | None, before: Trial) -> str | None:
+    """Says that a step is unlike both the median and the mean of the finding's Run."""
+    origin, now = None if finding is None else finding.origin, before.step_ns
+    if finding is None or origin is None or not now:
+        return None
+    known = [ns for ns in (origin.median_step_ns, origin.mean_step_ns) if ns]
+    if not known or min(known) / UNLIKE <= now <= UNLIKE * max(known):
+        return None
+    return (
+        f"A step took {time_text(known[0])} in Run {origin.run}, where {finding.code} was found, "
+        f"and takes {time_text(now)} here: other data, or a machine that is busier on one side. "
+        "Its bound says little then; profile this loop again."
+    )

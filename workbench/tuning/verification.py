@@ -19,7 +19,7 @@ from workbench.tuning.advice import (
 )
 from workbench.tuning.conditions import conditions_text
 from workbench.tuning.differing import differing
-from workbench.tuning.elsewhere import elsewhere_text
+from workbench.tuning.elsewhere import elsewhere_text, pace_text
 from workbench.tuning.parity import Parity
 from workbench.tuning.trial import FairRuns, Per, Trial, losses_after_as_many
 from workbench.units import bytes_text, spread_text, time_text
@@ -221,6 +221,8 @@ class Verification:
         said = [*self.notes, *self.fair.notes]
         if self.finding is not None and self.elsewhere:
             said.insert(0, elsewhere_text(self.finding, self.elsewhere))
+        elif (text := pace_text(self.finding, self.trials[0])) is not None:
+            said.insert(0, text)
         change, steps = self.change, self.break_even_steps
         for name in self.in_force_already:
             said.append(f"{name} has this value without the setting already.")
