@@ -63,6 +63,7 @@ def test_every_chart_and_table_shows_without_a_network(visit: Open, written: Pat
     for figure in seen.page.locator("[data-wb-figure]").all():
         expect(figure.locator("svg.main-svg").first).to_be_visible()
         expect(figure.locator("details table")).to_have_count(1)
+    expect(seen.page.locator("[data-wb-timeline=drawn] canvas.wbt-lanes")).to_have_count(1)
     assert seen.complaints == []
     assert [url for url in seen.asked if not url.startswith("blob:")] == [written.as_uri()]
 

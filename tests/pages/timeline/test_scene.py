@@ -13,6 +13,7 @@ from tests.pages.timeline import loop
 from tests.pages.timeline.loop import US
 from workbench.errors import RunError
 from workbench.pages.timeline.beside import loader_tracks, thinned
+from workbench.pages.timeline.headline import headline
 from workbench.pages.timeline.host import thread_tracks
 from workbench.pages.timeline.labels import CODE, NAMES, Labels, category_of
 from workbench.pages.timeline.scene import Scene, Track, track
@@ -126,6 +127,7 @@ def test_a_cpu_trace_has_the_loops_parts_instead_of_a_device(tmp_path: Path):
         by[part] += dur
     assert by["input"] == 120 * US
     assert sum(by.values()) == 300 * US  # each instant of the steps once
+    assert "spends 45 % of its steps" in headline(scene)  # 3 × 45 of 300 µs in the operator
 
 
 def test_ranks_stand_on_one_clock(tmp_path: Path):

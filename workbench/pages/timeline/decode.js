@@ -12,6 +12,7 @@
  *   value: Float64Array, high: number}} Counter
  * @typedef {object} Scene
  * @property {string} title
+ * @property {string} headline  The finding, in a sentence.
  * @property {number} from  Start of everything, in ns on the clock of the first rank's trace.
  * @property {number} to
  * @property {string[]} ranks
@@ -112,6 +113,7 @@ export function decode(bytes) {
   /** @type {Scene} */
   const scene = {
     title: head.title,
+    headline: head.headline,
     from: head.start,
     to: Math.max(head.end, head.start + 1),
     ranks: head.ranks,

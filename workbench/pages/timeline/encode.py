@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.pages.escape import visible
+from workbench.pages.timeline.headline import headline
 from workbench.pages.timeline.labels import KNOWN, NAMES
 from workbench.pages.timeline.scene import Scene, Track
 
@@ -143,6 +144,7 @@ def _header(scene: Scene, totals: NDArray[np.int64] | None) -> dict[str, Any]:
     names = {name: at for at, name in enumerate(dict.fromkeys(name for name, _ in pairs))}
     return {
         "title": visible(scene.title),
+        "headline": visible(headline(scene)),
         "start": scene.start,
         "end": scene.end,
         "ranks": [visible(name) for name in scene.ranks],

@@ -12,6 +12,7 @@ import numpy as np
 
 from workbench.pages.escape import escape, visible
 from workbench.pages.timeline.assets import stylesheet, waking_script
+from workbench.pages.timeline.headline import headline
 from workbench.pages.timeline.labels import KNOWN, NAMES
 from workbench.pages.timeline.scene import Scene, Track
 from workbench.pages.timeline.shorten import shorten
@@ -62,6 +63,7 @@ class StaticTimeline:
         more = f"<p>and {count_text(left)} more lanes</p>" if left > 0 else ""
         notes = "".join(f"<p>{escape(note)}</p>" for note in scene.notes)
         return (
+            f'<p class="wbt-headline">{escape(headline(scene))}</p>'
             f"<table><caption>Timeline of {escape(scene.title)}: "
             f"{time_text(scene.end - scene.start)}, {count_text(len(scene))} events</caption>"
             '<thead><tr><th scope="col">lane</th><th scope="col">from start to end</th>'
@@ -80,7 +82,7 @@ class StaticTimeline:
             f"  {visible(_name(each)):48.48} {count_text(len(each)):>10}  {_filled(scene, each):>6}"
             for each in scene.tracks[:MOST_LANES]
         ]
-        return "\n".join([head, *lines, *map(visible, scene.notes)])
+        return "\n".join([visible(headline(scene)), head, *lines, *map(visible, scene.notes)])
 
     def __repr__(self) -> str:
         return self.text()

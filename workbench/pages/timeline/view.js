@@ -122,6 +122,7 @@ export class Timeline {
     top.append(element("div", "wbt-corner"), head);
     const frame = element("div", "wbt-frame");
     frame.append(top, this.body, this.tip);
+    this.root.append(element("p", "wbt-headline", this.scene.headline));
     this.root.append(this.toolbar(), frame, this.status, this.panel, this.legend());
     for (const note of this.scene.notes) this.root.append(element("p", "wbt-quiet", note));
     this.root.append(this.help(), this.twin());
