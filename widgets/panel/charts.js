@@ -16,7 +16,7 @@ import { CHARTS } from "./specs.js";
  */
 
 const SPANS = /** @type {const} */ ([["30 s", 30], ["2 min", 120], ["all", Infinity]]);
-const GAP_S = 1;
+const GAP_S = 2;
 /** Drawn at most ten times a second, whatever arrives. */
 const DRAW_MS = 100;
 
@@ -269,7 +269,9 @@ export class Charts {
     }
     pane.legend.hidden = spec.series.length === 1;
     const top = spec.top === "share" ? 1 : topOf(measured, spec.top);
-    const gap = Math.max(GAP_S, (3 * (domain[1] - domain[0])) / 200);
+    // A step that takes two seconds is no gap: only more time than any step takes is one.
+    const longest = spec.source === "steps" ? quantile(columns.step_ns, 1) ?? 0 : 0;
+    const gap = Math.max(GAP_S + (1.5 * longest) / 1e9, (3 * (domain[1] - domain[0])) / 200);
     const drawing = { xs, series: measured, stacked: spec.stacked, top, domain, gap, write: spec.write };
     const { canvas } = pane;
     const box = /** @type {HTMLElement} */ (canvas.parentElement).getBoundingClientRect();
