@@ -94,7 +94,8 @@ export class Painter {
    * @param {Picture} p @param {Line[]} shown */
   ground(p, shown) {
     const { pen } = this;
-    const steps = p.scene.tracks.find((track) => track.kind === "steps")?.rows[0];
+    const all = p.scene.tracks.filter((track) => track.kind === "steps");
+    const steps = all.length === 1 ? all[0].rows[0] : null; // ranks have steps of their own
     if (steps) {
       const [a, b] = eventsIn(steps, p.span.from, p.span.to);
       pen.fillStyle = p.theme.line;
@@ -431,7 +432,7 @@ export function overview(pen, scene, shades, width, height, ratio) {
 
 /** The tracks of each band: of a device, else of the loop, else of the threads.
  * @param {Scene} scene @returns {import("./decode.js").Track[][]} */
-function overviewBands(scene) {
+export function overviewBands(scene) {
   const devices = new Map();
   for (const track of scene.tracks) {
     if (track.kind !== "idle" && track.kind !== "stream") continue;

@@ -14,7 +14,7 @@ import {
   relatedTo,
   spoken,
 } from "./details.js";
-import { Painter, overview } from "./draw.js";
+import { Painter, overview, overviewBands } from "./draw.js";
 import { button, element, patch } from "./elements.js";
 import { keys, pointers } from "./input.js";
 import { arrange, keyOf, lineOf, rowOf } from "./layout.js";
@@ -33,7 +33,8 @@ import { shadesOf, themeOf } from "./theme.js";
  */
 
 const RULER = 22;
-const STRIP = 26;
+/** Height of the overview: of up to three devices, and for each more. */
+const STRIP = { least: 26, more: 6 };
 const NAMES = 176;
 const NARROW = 560;
 /** Height of the lanes at first; the reader may drag the corner. */
@@ -59,6 +60,7 @@ export class Timeline {
   count = element("span", "wbt-count");
   query = /** @type {HTMLInputElement} */ (element("input"));
   width = 0;
+  stripHeight = STRIP.least;
   height = 0;
   ratio = 1;
   /** @type {number[]} */
@@ -90,6 +92,8 @@ export class Timeline {
     this.pointerX = -1;
     /** @type {(() => void)[]} */
     this.undo = [];
+    const bands = overviewBands(scene).length;
+    this.stripHeight = STRIP.least + Math.max(0, bands - 3) * STRIP.more;
     this.build(el);
     this.theme = themeOf(this.root);
     this.painter = new Painter(this.canvas);
@@ -324,7 +328,7 @@ export class Timeline {
     this.canvas.style.height = `${this.height}px`;
     for (const [each, high] of /** @type {[HTMLCanvasElement, number][]} */ ([
       [this.ruler, RULER],
-      [this.strip, STRIP],
+      [this.strip, this.stripHeight],
     ])) {
       each.style.width = `${this.width}px`;
       each.style.height = `${high}px`;
@@ -395,32 +399,32 @@ export class Timeline {
 
   drawOverview() {
     const pen = /** @type {CanvasRenderingContext2D} */ (this.whole.getContext("2d"));
-    overview(pen, this.scene, this.shades, this.width, STRIP - 4, this.ratio);
+    overview(pen, this.scene, this.shades, this.width, this.stripHeight - 4, this.ratio);
   }
 
   /** The overview with what is shown of it. */
   drawFrame() {
     const pen = /** @type {CanvasRenderingContext2D} */ (this.strip.getContext("2d"));
     this.strip.width = Math.round(this.width * this.ratio);
-    this.strip.height = Math.round(STRIP * this.ratio);
+    this.strip.height = Math.round(this.stripHeight * this.ratio);
     pen.scale(this.ratio, this.ratio);
     const share = this.scene.to - this.scene.from;
     const from = ((this.span.from - this.scene.from) / share) * this.width;
     const to = ((this.span.to - this.scene.from) / share) * this.width;
     if (this.whole.width > 0 && this.whole.height > 0) {
-      pen.drawImage(this.whole, 0, 2, this.width, STRIP - 4);
+      pen.drawImage(this.whole, 0, 2, this.width, this.stripHeight - 4);
     }
     pen.globalAlpha = 0.66;
     pen.fillStyle = this.theme.ground;
-    pen.fillRect(0, 0, Math.max(0, from), STRIP);
-    pen.fillRect(to, 0, Math.max(0, this.width - to), STRIP);
+    pen.fillRect(0, 0, Math.max(0, from), this.stripHeight);
+    pen.fillRect(to, 0, Math.max(0, this.width - to), this.stripHeight);
     pen.globalAlpha = 1;
     pen.fillStyle = this.theme.focus;
     if (this.found) this.marks(pen, share);
     pen.strokeStyle = this.theme.ink;
     const left = Math.max(0.75, from);
     pen.lineWidth = 1.5;
-    pen.strokeRect(left, 0.75, Math.max(3, Math.min(this.width - 0.75, to) - left), STRIP - 1.5);
+    pen.strokeRect(left, 0.75, Math.max(3, Math.min(this.width - 0.75, to) - left), this.stripHeight - 1.5);
   }
 
   /** Where the matches lie in the whole. @param {CanvasRenderingContext2D} pen
@@ -432,7 +436,7 @@ export class Timeline {
       const x = ((this.scene.start[event] - this.scene.from) / share) * this.width;
       marked[Math.floor(x)] = 1;
     }
-    marked.forEach((one, x) => one && pen.fillRect(x, STRIP - 4, 1.5, 4));
+    marked.forEach((one, x) => one && pen.fillRect(x, this.stripHeight - 4, 1.5, 4));
   }
 
   /** @param {number} at */
@@ -658,7 +662,7 @@ export class Timeline {
     const flip = left > this.root.clientWidth * 0.6;
     this.tip.style.left = flip ? "auto" : `${left + 14}px`;
     this.tip.style.right = flip ? `${this.root.clientWidth - left + 14}px` : "auto";
-    this.tip.style.top = `${STRIP + RULER + y + 18}px`;
+    this.tip.style.top = `${this.stripHeight + RULER + y + 18}px`;
   }
 
   /** @param {number} event @param {number} x @param {number} y */
