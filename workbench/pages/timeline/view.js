@@ -4,21 +4,22 @@
  * `mount` is all that a host needs: the widget gives it a kernel to ask, a static page gives none.
  */
 
+import { helpOf, legendOf, toolbarOf, twinOf } from "./controls.js";
 import {
   categoryOf,
   counterText,
   eventPanel,
-  lanesTable,
   nameOf,
   rangePanel,
   relatedTo,
   spoken,
 } from "./details.js";
-import { Painter, overview, overviewBands } from "./draw.js";
+import { Painter, overviewBands } from "./draw.js";
+import { RULER, drawFrame, drawOverview, drawRuler } from "./frame.js";
 import { button, element, patch } from "./elements.js";
 import { keys, pointers } from "./input.js";
 import { arrange, keyOf, lineOf, rowOf } from "./layout.js";
-import { Span, grouped, instantText, shareText, ticks, timeText } from "./scales.js";
+import { Span, grouped, instantText, shareText, timeText } from "./scales.js";
 import { nextMatch, search } from "./search.js";
 import { summarise } from "./summary.js";
 import { shadesOf, themeOf } from "./theme.js";
@@ -32,7 +33,6 @@ import { shadesOf, themeOf } from "./theme.js";
  * @property {(event: number) => Promise<[string, string][]>} details
  */
 
-const RULER = 22;
 /** Height of the overview: of up to three devices, and for each more. */
 const STRIP = { least: 26, more: 6 };
 const NAMES = 176;
@@ -127,103 +127,10 @@ export class Timeline {
     const frame = element("div", "wbt-frame");
     frame.append(top, this.body, this.tip);
     this.root.append(element("p", "wbt-headline", this.scene.headline));
-    this.root.append(this.toolbar(), frame, this.status, this.panel, this.legend());
+    this.root.append(toolbarOf(this), frame, this.status, this.panel, legendOf(this));
     for (const note of this.scene.notes) this.root.append(element("p", "wbt-quiet", note));
-    this.root.append(this.help(), this.twin());
+    this.root.append(helpOf(), twinOf(this));
     el.append(this.root);
-  }
-
-  toolbar() {
-    const bar = element("div", "wbt-bar-top");
-    this.query.type = "search";
-    this.query.placeholder = "Search names ( / )";
-    this.query.setAttribute("aria-label", "Search names");
-    const find = element("div", "wbt-group");
-    const before = button("‹", "Match before", () => this.toMatch(-1));
-    const after = button("›", "Next match", () => this.toMatch(1));
-    find.append(this.query, before, after, this.count);
-    const zoom = element("div", "wbt-group");
-    zoom.append(
-      button("−", "Zoom out", () => this.zoom(1.6)),
-      button("+", "Zoom in", () => this.zoom(1 / 1.6)),
-      button("All", "Show everything (0)", () => this.fit()),
-      button("Step", "Show one step", () => this.fitStep()),
-      button("Selection", "Show the selection (F)", () => this.fitSelection()),
-    );
-    const modes = element("div", "wbt-group");
-    modes.setAttribute("role", "group");
-    modes.setAttribute("aria-label", "What dragging does");
-    this.modes = {
-      pan: button("Move", "Drag to move", () => this.setMode("pan")),
-      select: button("Select", "Drag to select a stretch (or Shift and drag)", () =>
-        this.setMode("select"),
-      ),
-      zoom: button("Zoom", "Drag a box to zoom into (or Alt and drag)", () => this.setMode("zoom")),
-    };
-    modes.append(...Object.values(this.modes));
-    bar.append(find, modes, zoom);
-    this.setMode("pan");
-    return bar;
-  }
-
-  legend() {
-    const made = element("ul", "wbt-legend");
-    made.setAttribute("aria-label", "Colours");
-    const seen = new Map();
-    const { scene } = this;
-    for (const track of scene.tracks) {
-      for (let i = track.first; i < track.last; i += 1) {
-        const kind = scene.kindOf[scene.label[i]];
-        const idle = track.kind === "idle";
-        const key = scene.categories[kind].colour + (idle ? "idle" : "");
-        if (!seen.has(key) || (seen.get(key).idle && !idle)) seen.set(key, { kind, idle });
-      }
-    }
-    for (const { kind, idle } of seen.values()) {
-      const item = element("li");
-      const { label } = scene.categories[kind];
-      item.append(patch(scene.categories[kind]), idle ? `idle: ${label}` : label);
-      if (idle) item.classList.add("wbt-idle");
-      made.append(item);
-    }
-    return made;
-  }
-
-  help() {
-    const made = element("details", "wbt-more");
-    made.append(element("summary", "", "Keys"));
-    const dl = element("dl");
-    for (const [key, what] of [
-      ["W S, Ctrl + wheel", "closer, further"],
-      ["A D, ← →", "earlier, later"],
-      ["↑ ↓", "scroll the lanes"],
-      ["0", "everything"],
-      ["F", "the selection, else the selected event"],
-      ["[ ]", "event before, event after in its row"],
-      ["{ }", "what encloses it, what lies inside"],
-      ["/ then Enter", "search, next match"],
-      ["Shift + drag, Alt + drag", "select a stretch, zoom into a box"],
-      ["Esc", "clear"],
-    ]) {
-      dl.append(element("dt", "", key), element("dd", "", what));
-    }
-    made.append(dl);
-    return made;
-  }
-
-  twin() {
-    const made = /** @type {HTMLDetailsElement} */ (element("details", "wbt-more"));
-    made.append(element("summary", "", "The lanes as a table"));
-    made.addEventListener("toggle", () => {
-      if (!made.open || made.querySelector("table")) return;
-      const scroll = element("div", "wbt-scroll");
-      scroll.tabIndex = 0;
-      scroll.setAttribute("role", "region");
-      scroll.setAttribute("aria-label", "The lanes as a table");
-      scroll.append(lanesTable(this.scene));
-      made.append(scroll);
-    });
-    return made;
   }
 
   /** Names beside the lanes; a thread's opens and folds its rows. */
@@ -333,7 +240,7 @@ export class Timeline {
       each.style.width = `${this.width}px`;
       each.style.height = `${high}px`;
     }
-    this.drawOverview();
+    drawOverview(this);
     this.paint();
   }
 
@@ -368,75 +275,10 @@ export class Timeline {
   drawNow() {
     const started = performance.now();
     this.painter.draw(this.picture());
-    this.drawRuler();
-    this.drawFrame();
+    drawRuler(this);
+    drawFrame(this);
     this.painted = performance.now() - started;
     this.root.dataset.painted = String(Number(this.root.dataset.painted ?? 0) + 1);
-  }
-
-  drawRuler() {
-    const pen = /** @type {CanvasRenderingContext2D} */ (this.ruler.getContext("2d"));
-    this.ruler.width = Math.round(this.width * this.ratio);
-    this.ruler.height = Math.round(RULER * this.ratio);
-    pen.scale(this.ratio, this.ratio);
-    pen.font = `11px ${this.theme.font}`;
-    pen.textBaseline = "middle";
-    for (const tick of ticks(this.span.from, this.span.to, this.width / 110)) {
-      const x = this.x(tick.at);
-      pen.fillStyle = this.theme.line;
-      pen.fillRect(Math.round(x), RULER - 6, 1, 6);
-      pen.fillStyle = this.theme.quiet;
-      if (x + 4 + pen.measureText(tick.text).width < this.width) {
-        pen.fillText(tick.text, x + 4, RULER / 2);
-      }
-    }
-    if (this.range) {
-      pen.fillStyle = this.theme.focus;
-      const from = Math.max(0, this.x(this.range.from));
-      pen.fillRect(from, RULER - 3, Math.min(this.width, this.x(this.range.to)) - from, 3);
-    }
-  }
-
-  drawOverview() {
-    const pen = /** @type {CanvasRenderingContext2D} */ (this.whole.getContext("2d"));
-    overview(pen, this.scene, this.shades, this.width, this.stripHeight - 4, this.ratio);
-  }
-
-  /** The overview with what is shown of it. */
-  drawFrame() {
-    const pen = /** @type {CanvasRenderingContext2D} */ (this.strip.getContext("2d"));
-    this.strip.width = Math.round(this.width * this.ratio);
-    this.strip.height = Math.round(this.stripHeight * this.ratio);
-    pen.scale(this.ratio, this.ratio);
-    const share = this.scene.to - this.scene.from;
-    const from = ((this.span.from - this.scene.from) / share) * this.width;
-    const to = ((this.span.to - this.scene.from) / share) * this.width;
-    if (this.whole.width > 0 && this.whole.height > 0) {
-      pen.drawImage(this.whole, 0, 2, this.width, this.stripHeight - 4);
-    }
-    pen.globalAlpha = 0.66;
-    pen.fillStyle = this.theme.ground;
-    pen.fillRect(0, 0, Math.max(0, from), this.stripHeight);
-    pen.fillRect(to, 0, Math.max(0, this.width - to), this.stripHeight);
-    pen.globalAlpha = 1;
-    pen.fillStyle = this.theme.focus;
-    if (this.found) this.marks(pen, share);
-    pen.strokeStyle = this.theme.ink;
-    const left = Math.max(0.75, from);
-    pen.lineWidth = 1.5;
-    pen.strokeRect(left, 0.75, Math.max(3, Math.min(this.width - 0.75, to) - left), this.stripHeight - 1.5);
-  }
-
-  /** Where the matches lie in the whole. @param {CanvasRenderingContext2D} pen
-   * @param {number} share */
-  marks(pen, share) {
-    const { events } = /** @type {import("./search.js").Found} */ (this.found);
-    const marked = new Uint8Array(Math.ceil(this.width) + 1);
-    for (const event of events) {
-      const x = ((this.scene.start[event] - this.scene.from) / share) * this.width;
-      marked[Math.floor(x)] = 1;
-    }
-    marked.forEach((one, x) => one && pen.fillRect(x, this.stripHeight - 4, 1.5, 4));
   }
 
   /** @param {number} at */
