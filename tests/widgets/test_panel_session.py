@@ -4,7 +4,9 @@ import re
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,6 +16,7 @@ from torch.utils.data import TensorDataset
 
 import workbench as wb
 from tests.widgets.standin import StandIn
+from tests.widgets.test_panel_desk import FINDING
 from workbench.session import Session
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -193,3 +196,22 @@ def test_the_standin_speaks_the_words_of_the_session():
     ):
         assert callable(getattr(Session, name)), name
         assert callable(getattr(StandIn, name)), name
+
+
+@pytest.mark.slow
+def test_try_it_ends_in_a_verdict_and_keeping_it_puts_it_in_force(visitor: Page):
+    visitor.send("start")
+    visitor.trained(5)
+    found = SimpleNamespace(findings=(replace(FINDING, setting={"channels_last": True}),), run=None)
+    desk = visitor.panel.desk
+    desk._last_burst = lambda: found
+    visitor.send("verify", finding="0")
+    visitor.until(lambda: desk.session.state.trial.over, limit_s=120)
+    told = desk.sections()["trial"]
+    assert told["error"] is None
+    assert told["advice"] in ("keep", "revert", "cannot tell")
+    assert "channels_last=True" in told["sentence"]
+
+    visitor.send("keep")
+    visitor.until(lambda: visitor.panel.settings == wb.Settings(channels_last=True))
+    visitor.trained(2)

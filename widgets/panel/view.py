@@ -1,6 +1,6 @@
 """What the page shows of a session, as plain data: status, changes, findings, trial, Runs."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -71,7 +71,7 @@ def number(value: Any) -> float | None:
     return float(value) if value is not None and np.isfinite(value) else None
 
 
-def changes_section(changes: Sequence[Any], steps: dict[str, NDArray[Any]]) -> dict[str, Any]:
+def changes_section(changes: Sequence[Any], steps: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
     """Every change of a switch with the median step before and after it."""
     rows: list[dict[str, Any]] = []
     last: dict[str, dict[str, str]] = {}
@@ -96,7 +96,7 @@ def _fields(change: Any) -> list[str]:
 
 
 def _change(
-    change: Any, steps: dict[str, NDArray[Any]], start: int | None, end: int | None
+    change: Any, steps: Mapping[str, NDArray[Any]], start: int | None, end: int | None
 ) -> dict[str, Any]:
     before, after = (_median(steps, *span) for span in ((start, change.step), (change.step, end)))
     effect = change.effect
@@ -115,7 +115,7 @@ def _change(
     }
 
 
-def _median(steps: dict[str, NDArray[Any]], start: int | None, end: int | None) -> float | None:
+def _median(steps: Mapping[str, NDArray[Any]], start: int | None, end: int | None) -> float | None:
     if "step" not in steps or not len(steps["step"]):
         return None
     numbers = steps["step"]
