@@ -1,6 +1,7 @@
 """Record a burst on the thread that trains; write and read it elsewhere."""
 
 import json
+import math
 import os
 import subprocess
 import sys
@@ -122,7 +123,7 @@ class Recorder:
         times = [int(ns) for ns in known["step_ns"][record]]
         waits = [int(ns) for ns in known["input_ns"][record]]
         half = len(times) // 2
-        losses = [float(v) for v in known["loss"][record] if v == v]
+        losses = [float(v) for v in known["loss"][record] if not math.isnan(v)]
         return Measured(
             record=Record(**{**self._record.to_json(), "loader": False}),
             settings=settings,

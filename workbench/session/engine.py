@@ -123,6 +123,7 @@ class Engine:
                 self._single += single
                 if self.status == "failed":
                     self.error = self.remedy = None
+                    self.status, self.doing = "running", "Going on."
                 self._lock.notify_all()
                 return
             self._ending = self._keep = False
@@ -293,8 +294,8 @@ class Engine:
             if burst is not None and self._running:
                 self._record(burst)
             else:
-                self._one_step()
-                self._single = max(self._single - 1, 0)
+                if self._one_step():
+                    self._single = max(self._single - 1, 0)
                 self._look()
 
     def _boundary(self) -> bool:

@@ -22,7 +22,7 @@ class Listeners:
         """Call ``callback(kind)`` from now on; returns what ends that."""
         held: Callable[[], Callable[[str], Any] | None]
         if hasattr(callback, "__self__") and hasattr(callback, "__func__"):
-            held = weakref.WeakMethod(callback)  # type: ignore[arg-type]
+            held = weakref.WeakMethod(callback)
         else:
             held = _strongly(callback)
         self._known = (*self._known, held)

@@ -254,9 +254,11 @@ class Session:
     def changes(self) -> tuple[Change, ...]:
         """All changes of settings, oldest first."""
         rows = list(self._engine.rows)
-        ends = [row.step for row in rows[1:]] + [None]
-        known = self._engine.telemetry
-        return tuple(row.record(known, end) for row, end in zip(rows, ends, strict=True))
+        known, found, until = self._engine.telemetry, list[Change](), None
+        for row in reversed(rows):
+            found.append(row.record(known, until))
+            until = until if row.applied_ns is None else row.step
+        return tuple(reversed(found))
 
     def offers(self) -> tuple[Offer, ...]:
         """What every switch could do on this workload and machine."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 if TYPE_CHECKING:
     from workbench.findings import Finding
     from workbench.settings import Settings
-    from workbench.tuning import Verification
+    from workbench.tuning.verification import Verification
 
 TrialStatus = Literal["waiting", "running", "done", "failed", "cancelled"]
 
