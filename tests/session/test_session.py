@@ -93,6 +93,21 @@ def test_the_rest_of_a_shuffled_epoch_is_the_same_after_a_switch(
             assert seen == order
 
 
+def test_a_switch_at_the_very_end_of_an_epoch_begins_the_next_one(tmp_path: Path) -> None:
+    """Of 12 batches of 4 none is left; later 4 samples are, too few for a whole batch of 6."""
+    loop = Remembered()
+    with Session(loop.work, folder=tmp_path) as session:
+        run(session, 12)
+        session.apply(Settings(workers=1))
+        run(session, 12)
+        assert sorted(loop.seen.numbers[48:]) == list(range(48))
+        run(session, 11)
+        session.apply(Settings(batch_size=6, drop_last=True))
+        run(session, 8)
+        assert sorted(loop.seen.numbers[-48:]) == list(range(48))
+        assert session.state.epoch == 3
+
+
 def test_switching_workers_leaves_the_training_as_it_would_have_been(tmp_path: Path) -> None:
     """Dropout draws random numbers: the losses are equal only if none went to the switch."""
     plain, loop = Remembered(), Remembered()

@@ -26,6 +26,15 @@ class EpochOrder:
         """Whether an epoch has begun and is not over."""
         return self._rest is not None
 
+    def holds(self, count: int) -> bool:
+        """Whether so many indices are left of the epoch."""
+        while self._rest is not None and len(self._ahead) < count:
+            try:
+                self._ahead.append(next(self._rest))
+            except StopIteration:
+                return False
+        return len(self._ahead) >= count
+
     def __iter__(self) -> Iterator[Any]:
         """The rest of the epoch, or a new one."""
         if self._rest is None:

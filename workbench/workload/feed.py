@@ -168,8 +168,12 @@ class Feed:
             return source
         placed, self._whole = in_order(loader, self._order)
         order = self._order
+        least = self._whole if placed.drop_last else 1
 
         def epoch() -> Iterator[Any]:
+            if order.under_way and not order.holds(least):
+                order.end()  # the change came at the very end of the epoch
+                self._epochs += 1
             if not order.under_way:
                 return iter(placed)
             # A loader draws a seed for its workers, which a training that goes on must not notice.
