@@ -123,6 +123,44 @@ def test_switching_workers_leaves_the_training_as_it_would_have_been(tmp_path: P
         assert loop.seen.losses == wanted
 
 
+def test_an_iterable_data_set_begins_anew_and_says_so(tmp_path: Path) -> None:
+    class Stream(torch.utils.data.IterableDataset[torch.Tensor]):
+        def __iter__(self) -> Iterator[torch.Tensor]:
+            return iter(torch.arange(12.0).reshape(12, 1))
+
+    seen: list[float] = []
+
+    def step(model: torch.nn.Module, batch: torch.Tensor) -> None:
+        seen.extend(batch.flatten().tolist())
+
+    loader = torch.utils.data.DataLoader(Stream(), batch_size=2)
+    work = Workload(torch.nn.Linear(1, 1), loader, step=step)
+    with Session(work, folder=tmp_path) as session:
+        run(session, 2)
+        session.apply(Settings(threads=1))  # no matter of the loader: it goes on
+        run(session, 1)
+        session.apply(Settings(batch_size=3))
+        run(session, 1)
+        assert seen == [0, 1, 2, 3, 4, 5, 0, 1, 2]
+        notes = [change.note for change in session.changes]
+    assert notes[0] is None
+    assert "the epoch began anew" in str(notes[1])
+
+
+def test_a_stopped_session_starts_again_from_where_the_weights_are(tmp_path: Path) -> None:
+    loop = Remembered()
+    session = Session(loop.work, folder=tmp_path)
+    run(session, 2)
+    session.stop(keep=True)
+    kept = loop.model.head.weight.detach().clone()
+    run(session, 2)
+    assert not torch.equal(kept, loop.model.head.weight)
+    session.stop()
+    assert torch.equal(kept, loop.model.head.weight)
+    session.stop()
+    assert session.state.step == 4
+
+
 def test_batches_out_of_order_are_all_seen_once(tmp_path: Path) -> None:
     loop = Remembered(workers=2, in_order=False)
     with Session(loop.work, folder=tmp_path) as session:

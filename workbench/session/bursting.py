@@ -11,7 +11,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import workbench
 from workbench.errors import ProfilerBusyError
 from workbench.profiling.writing import Measured, write_run
 from workbench.recording.telemetry import Telemetry
@@ -165,7 +164,7 @@ class Recorder:
             raise RuntimeError("the session ended before the trace was read.")
         with tempfile.TemporaryDirectory(prefix="workbench-") as folder:
             out = Path(folder) / "findings.json"
-            roots = [str(Path(workbench.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
+            roots = [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")]
             process = subprocess.Popen(  # noqa: S603 - our own module, our own folder
                 [sys.executable, "-P", "-m", "workbench.run.aside", str(place), str(out)],
                 stdin=subprocess.DEVNULL,

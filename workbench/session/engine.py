@@ -86,6 +86,7 @@ class Engine:
         self._blamed: ChangeRow | None = None
         self._restarts = 0
         self._steps_ns = 0
+        self._process = os.getpid()
         self._sampled_ns = 0
 
     # From any thread
@@ -127,6 +128,7 @@ class Engine:
                 self._lock.notify_all()
                 return
             self._ending = self._keep = False
+            self._process = os.getpid()
             self._running, self._single = running, single
             state = ThreadState()
             self._owner = claim(WHAT)
@@ -583,8 +585,8 @@ class Engine:
         _forget(error)
         self.listeners.tell("error")
 
-    def _at_exit(self, pid: int = os.getpid()) -> None:
-        if os.getpid() == pid:
+    def _at_exit(self) -> None:
+        if os.getpid() == self._process:  # not in a forked child
             self.end(keep=False, timeout_s=5.0)
 
 

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import torch
+from torch.utils import _device
 
 _DEVICES = ("cpu", "cuda", "xpu", "mps")
 
@@ -14,7 +15,7 @@ class ThreadState:
 
     def __init__(self) -> None:
         self._grad = torch.is_grad_enabled()
-        self._default = torch.utils._device.CURRENT_DEVICE
+        self._default = _device.CURRENT_DEVICE
         self._autocast = tuple(
             (kind, torch.is_autocast_enabled(kind), torch.get_autocast_dtype(kind))
             for kind in _DEVICES
