@@ -340,6 +340,29 @@ def test_telemetry_adds_up_to_the_step(tmp_path: Path) -> None:
     assert later["step"][0] == 15
 
 
+def test_of_a_step_of_ones_own_what_hooks_see_is_measured(tmp_path: Path) -> None:
+    model = torch.nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    def step(model: torch.nn.Module, batch: torch.Tensor) -> torch.Tensor:
+        loss: torch.Tensor = model(batch).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    work = Workload(model, [torch.ones(2, 4)], step=step, optimizer=optimizer)
+    before = state_bytes(model, optimizer)
+    with Session(work, folder=tmp_path) as session:
+        run(session, 3)
+        known = session.telemetry.columns()
+    assert (known["forward_ns"] > 0).all()
+    assert (known["optimizer_ns"] > 0).all()
+    assert known["backward_ns"] != pytest.approx(known["backward_ns"])  # not measured
+    assert (known["loss"][1:] < known["loss"][:-1]).all()
+    assert state_bytes(model, optimizer) == before
+
+
 def test_a_listener_that_fails_is_shown_and_disturbs_nobody(tmp_path: Path) -> None:
     loop = Remembered()
     with Session(loop.work, folder=tmp_path) as session:

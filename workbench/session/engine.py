@@ -7,7 +7,7 @@ import threading
 import time
 import traceback
 from collections import deque
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from workbench.session.burst import Burst
 from workbench.session.bursting import Recorder
 from workbench.session.effects import ChangeRow
 from workbench.session.listeners import Listeners
+from workbench.session.own_step import watch_own_step
 from workbench.session.records import Status
 from workbench.session.stopping import COMPARING, LOADING, TRAINING, Breaker, Ended
 from workbench.session.thread_state import ThreadState
@@ -83,6 +84,7 @@ class Engine:
         self._meter: Meter | None = None
         self._meters: dict[str, Meter] = {}
         self._sampler: TelemetrySampler | None = None
+        self._hooks = ExitStack()
         self._blamed: ChangeRow | None = None
         self._restarts = 0
         self._steps_ns = 0
@@ -380,6 +382,7 @@ class Engine:
             self._meters[key] = meter_for(training.device, self.telemetry)
         self._meter = training.control.watch = self._meters[key]
         self._meter.restart()
+        self._hooks = watch_own_step(self.work, settings, self._meter)
         self.settings = settings
         self.notes = tuple(training.notes)
         self.effective = training.effective
@@ -388,6 +391,7 @@ class Engine:
 
     def _leave(self) -> None:
         stretch, self._stretch = self._stretch, None
+        self._hooks.close()
         if self._meter is not None:
             with suppress(RuntimeError):  # a device that has failed has no times to give
                 self._meter.restart()
