@@ -8,9 +8,9 @@ from threading import Lock
 from typing import Any
 
 from workbench.errors import MissingExtraError, SettingError
+from workbench.pages.script import joined
 from workbench.settings import Settings
 from workbench.widgets.controls import controls
-from workbench.widgets.script import joined
 
 try:
     import anywidget

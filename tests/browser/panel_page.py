@@ -9,10 +9,10 @@ from typing import Any
 from playwright.sync_api import Page
 
 from tests.widgets.standin import StandIn
+from workbench.pages.script import joined
 from workbench.widgets.panel.desk import Desk
 from workbench.widgets.panel.runs import Shelf
 from workbench.widgets.panel.widget import Panel
-from workbench.widgets.script import joined
 
 SET_UP = """async (script) => {
   const { default: define } = await import(`data:text/javascript;base64,${script}`);

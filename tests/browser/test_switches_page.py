@@ -8,8 +8,8 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.contrast import contrast
 from workbench import widgets
+from workbench.pages.script import joined
 from workbench.widgets.controls import controls
-from workbench.widgets.script import joined
 
 HERE = Path(widgets.__file__).parent
 STATE = {"values": {}, "effective": {}, "summary": "as it is", "error": None, "ticket": None}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from workbench.widgets.script import joined
+from workbench.pages.script import joined
 
 HERE = Path(__file__).parent
 WIDGETS = HERE.parents[1] / "widgets"

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from workbench.errors import MissingExtraError, WorkbenchError
+from workbench.pages.script import joined
 from workbench.settings import Settings
 from workbench.widgets.panel.desk import Desk
 from workbench.widgets.panel.errands import Errands
 from workbench.widgets.panel.places import place_of
 from workbench.widgets.panel.sender import Sender
 from workbench.widgets.panel.static import static_html, static_text
-from workbench.widgets.script import joined
 
 try:
     import anywidget

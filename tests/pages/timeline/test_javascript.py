@@ -15,7 +15,7 @@ import pytest
 from tests.house.files import ROOT
 from tests.pages.timeline.test_encode import small
 from workbench.pages.script import joined
-from workbench.pages.timeline.assets import PACKAGE, page_script, widget_script
+from workbench.pages.timeline.assets import HERE, page_script, widget_script
 from workbench.pages.timeline.encode import raw, rows_of
 from workbench.pages.timeline.labels import NAMES
 
@@ -75,7 +75,7 @@ def test_one_script_is_made_of_all_of_them(script: Callable[[], str], tmp_path: 
 
 
 def test_a_module_stands_before_what_needs_it():
-    text = joined(PACKAGE, "widget.js")
+    text = joined(HERE / "widget.js")
     order = ["function firstAbove", "class Painter", "class Timeline", "function kernelOf"]
     places = [text.index(each) for each in order]
     assert places == sorted(places)

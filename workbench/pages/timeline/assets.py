@@ -3,11 +3,11 @@
 import base64
 import gzip
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 
 from workbench.pages.script import joined
 
-PACKAGE = "workbench.pages.timeline"
+HERE = Path(__file__).parent
 
 _WAKE = """(async () => {{
   try {{
@@ -32,19 +32,19 @@ _WAKE = """(async () => {{
 @cache
 def stylesheet() -> str:
     """The style of both."""
-    return (files(PACKAGE) / "timeline.css").read_text(encoding="utf-8")
+    return (HERE / "timeline.css").read_text(encoding="utf-8")
 
 
 @cache
 def widget_script() -> str:
     """The module that anywidget loads."""
-    return joined(PACKAGE, "widget.js")
+    return joined(HERE / "widget.js")
 
 
 @cache
 def page_script() -> str:
     """The script of a static page, in a scope of its own."""
-    return f"(() => {{\n{joined(PACKAGE, 'page.js')}\n}})();"
+    return f"(() => {{\n{joined(HERE / 'page.js')}\n}})();"
 
 
 @cache
