@@ -1,5 +1,6 @@
 """In what do two sides differ besides the switch?"""
 
+import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
@@ -75,3 +76,12 @@ def test_a_class_that_is_another_makes_another_sample():
 def test_batches_without_a_common_length_have_no_samples():
     assert fingerprints({"text": "words"}) == []
     assert fingerprints(torch.tensor(1.0)) == []
+
+
+def test_a_side_that_never_ran_is_told_only_by_what_it_said():
+    """A refused side had nothing in force: nothing of it went from a value to "not set"."""
+    ran = trial([block([100] * 5)])
+    ran = dataclasses.replace(ran, effective={"model": "MLP", "threads": 2})
+    never = trial([], notes=("fp16 is not native",))
+    runs = FairRuns(trials=(ran, never), ended="finished", elapsed_s=1.0)
+    assert [(d.where, d.second) for d in differing(runs)] == [("notes", "fp16 is not native")]

@@ -107,10 +107,11 @@ def interval_text(ratio: float, low: float, high: float) -> str:
     """The one notation for a change with its interval, to stand before the word "time".
 
     ``31 % (28–34) less`` where the interval has one sign, ``between 4.0 % less and 5.0 % more``
-    where it has both.
+    where it has both. Nothing takes less than no time: an interval of few steps ends there.
     """
+    low = max(low, 0.0)
     if low <= 1 <= high:
-        return f"between {share_text(1 - max(low, 0.0))} less and {share_text(high - 1)} more"
+        return f"between {share_text(1 - low)} less and {share_text(high - 1)} more"
     ends = sorted((abs(1 - low), abs(1 - high)))
     near, far = (share_text(end).removesuffix(" %") for end in ends)
     middle = share_text(abs(1 - ratio))

@@ -63,7 +63,7 @@ def profiled_steps(
         first_ns=tuple(sides[0].tolist()),
         second_ns=tuple(sides[1].tolist()),
         ratio=ratio,
-        low=ratio - margin if known else None,
+        low=max(ratio - margin, 0.0) if known else None,
         high=ratio + margin if known else None,
         beyond=bool(found.beyond[0]),
         per="step" if per is None else "sample",

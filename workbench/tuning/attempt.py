@@ -1,6 +1,6 @@
 """One row of a search: a setting that was tried, what came of it, and why it was kept or not."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
@@ -10,6 +10,8 @@ from workbench.tuning.trial import Outcome, Per
 
 Decision = Literal["kept", "reverted", "dropped", "not tried"]
 """``dropped``: hopeless after a short first look; ``not tried``: refused, or of no use."""
+
+NOTHING_HELPS = "nothing that was tried helps"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,6 +87,12 @@ class Attempt:
                 "notes": tuple(values["notes"]),
             }
         )
+
+
+def why_nothing(attempts: Iterable[Attempt]) -> str:
+    """Why a search keeps nothing: trials that did not help are more than none at all."""
+    tried = any(attempt.decision != "not tried" for attempt in attempts)
+    return NOTHING_HELPS if tried else "nothing was tried"
 
 
 def joined(base: Settings, change: Settings) -> Settings:

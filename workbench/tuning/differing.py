@@ -19,9 +19,12 @@ def differing(runs: FairRuns, first: int = 0, second: int = 1) -> tuple[Differen
     """Everything recorded in which two trials differ.
 
     Versions, devices and seeds are those of one process, and the same; weights, random state and
-    place in the data were put back before every block.
+    place in the data were put back before every block. A trial without a single block, such as a
+    refused one, did nothing that could be compared: only what it said is told.
     """
     a, b = runs.trials[first], runs.trials[second]
+    if not a.blocks or not b.blocks:
+        return tuple(_said(a, b))
     return (
         *_effective(a, b),
         *_data(a, b),

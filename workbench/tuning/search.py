@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from workbench.errors import TimeLimitError, WorkbenchError
 from workbench.settings import Settings
 from workbench.statistics.change import LEAST_BLOCKS
-from workbench.tuning.attempt import Attempt, joined
+from workbench.tuning.attempt import Attempt, joined, why_nothing
 from workbench.tuning.candidates import Candidate, Shares, from_findings, from_offers, is_new
 from workbench.tuning.deciding import decided, refused, unfinished
 from workbench.tuning.duel import A, B, Duel, Ring
@@ -20,7 +20,7 @@ from workbench.tuning.numbers import parity
 from workbench.tuning.parity import Parity
 from workbench.tuning.sweep import LoaderSweep
 from workbench.tuning.telling import BestSoFar, kept_text, told
-from workbench.units import share_text, time_text
+from workbench.units import share_text, spread_text, time_text
 
 if TYPE_CHECKING:
     from workbench.workload import Workload
@@ -116,7 +116,7 @@ class Search:
         waits = "" if wait is None else f", of which {share_text(wait)} waits for data"
         self.history.append(
             f"As it is, a step takes {time_text(self._step_ns)}{waits}; the loop differs from "
-            f"itself by {share_text(look['noise'])}."
+            f"itself by {spread_text(look['noise'])}."
         )
 
     def _sweep(self) -> None:
@@ -209,7 +209,7 @@ class Search:
         if candidate.bound is not None and candidate.bound < noise:
             why = (
                 f"it could gain at most {share_text(candidate.bound)}, and the loop differs from "
-                f"itself by {share_text(noise)}"
+                f"itself by {spread_text(noise)}"
             )
             return refused(candidate, self.best, why, outcome="not_measured")
         return None
@@ -311,8 +311,8 @@ class Search:
             "budget": "the budget is spent",
             "interrupted": "it was interrupted",
         }
-        kept = str(self.best) if self.best.changes() else "nothing that was tried helps"
-        return f"End: {words[self.ended]}. Best: {kept}."
+        best = str(self.best) if self.best.changes() else f"as it is; {why_nothing(self.attempts)}"
+        return f"End: {words[self.ended]}. Best: {best}."
 
     def _left_s(self) -> float:
         return self._until - time.monotonic()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.figures.comparison import interval_text
 from workbench.settings import Settings
-from workbench.tuning.attempt import Attempt
+from workbench.tuning.attempt import NOTHING_HELPS, Attempt, why_nothing
 from workbench.tuning.search import Ended
 from workbench.tuning.telling import kept_text, named
 
@@ -81,7 +81,8 @@ class Tuning:
     def sentence(self) -> str:
         """What came of it, in one sentence."""
         if not self.best.changes():
-            return f"≈ {self.title}: nothing that was tried helps; it stays as it is."
+            why = why_nothing(self.attempts) if self.sweep is None else NOTHING_HELPS
+            return f"≈ {self.title}: {why}; it stays as it is."
         return f"▲ {self.title} with {self.best}: {self._gain()}."
 
     def _gain(self) -> str:

@@ -4,7 +4,7 @@ from workbench.figures.comparison import interval_text
 from workbench.settings import Settings
 from workbench.tuning.sweep.climb import Climb
 from workbench.tuning.sweep.config import Config
-from workbench.units import share_text, time_text
+from workbench.units import spread_text, time_text
 
 GIVE_WHOLE = "give the data set a __getitems__(indices) method, which fetches them at once"
 
@@ -81,16 +81,16 @@ def _why(climb: Climb, chosen: Config) -> str:
     if climb.reached(chosen) or climb.reached(chosen._replace(persistent=True)):
         return f"it hardly waits for its batches any more ({time_text(alone.step_ns)} without any)"
     if chosen.workers < climb.as_it_is.workers:
-        return f"more workers are not faster beyond the noise ({share_text(climb.noise)})"
+        return f"more workers are not faster beyond the noise ({spread_text(climb.noise)})"
     if chosen.workers >= climb.most:
         return f"more workers have no processors to compute on ({climb.machine.usable_cpus})"
-    return f"nothing that was tried is faster beyond the noise ({share_text(climb.noise)})"
+    return f"nothing that was tried is faster beyond the noise ({spread_text(climb.noise)})"
 
 
 def _why_nothing(climb: Climb) -> str:
     if climb.cheap_rows:
         return _cheap(climb)
-    return f"nothing that was tried is faster beyond the noise ({share_text(climb.noise)})"
+    return f"nothing that was tried is faster beyond the noise ({spread_text(climb.noise)})"
 
 
 def _cheap(climb: Climb) -> str:
