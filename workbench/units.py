@@ -1,6 +1,7 @@
 """Numbers for people: three significant digits, and the unit that suits the size."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 THIN_SPACE = "\u2009"
 NOT_MEASURED = "not measured"
@@ -38,6 +39,11 @@ def share_text(share: float | None) -> str:
 def spread_text(spread: float) -> str:
     """What equal things differ by; from double on a percentage says nothing more."""
     return "more than double" if spread > 1 else share_text(spread)
+
+
+def name_text(path: Path) -> str:
+    r"""The name of a file or folder; bytes of it that are no UTF-8 are shown as ``\xff``."""
+    return path.name.encode(errors="surrogateescape").decode(errors="backslashreplace")
 
 
 def count_text(count: float | None) -> str:

@@ -1,5 +1,7 @@
 """``wb.open``: one door for traces, Run folders and folders of ranks."""
 
+import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -134,3 +136,22 @@ def test_every_device_has_its_own_chart_and_an_unknown_one_is_refused(tmp_path: 
         run.figure("idle", device=2)
     with pytest.raises(WorkbenchError, match="no figure is called 'pie'"):
         run.figure("pie")
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="file names there are UTF-8 by law")
+def test_a_name_that_is_no_utf8_is_shown_with_its_bytes(tmp_path: Path) -> None:
+    """Archives from other systems unpack to such names; Python holds the bytes as surrogates."""
+    folder = tmp_path / os.fsdecode(b"caf\xe9")
+    folder.mkdir()
+    place = gpu_trace().write(folder / os.fsdecode(b"r\xff.json"))
+
+    run = wb.open(place)
+    assert run.name == r"r\xff.json"
+    assert run.summary.to_json()["ranks"][0]["source"] == r"r\xff.json"
+    assert wb.open(folder).name == r"caf\xe9"
+    repr(wb.open(folder)).encode()
+
+    place.write_text("no trace")
+    with pytest.raises(TraceError) as error:
+        _ = wb.open(place).kernels
+    str(error.value).encode()

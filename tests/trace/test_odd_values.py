@@ -84,7 +84,17 @@ def test_processes_of_odd_types(pid: Any, shown: str) -> None:
 
 def test_elements_that_are_no_events_are_passed_over() -> None:
     text = b'[{"ph": "X", "name": "a", "ts": 1}, null, 5, "x", [], {}, {"ph": 3}, {"ph": null}]'
-    assert names(trace.read(text)) == ["a"]
+    read = trace.read(text)
+    assert names(read) == ["a"]
+    # null, 5, "x" and [] are no objects; {} and unknown phases are what the format allows.
+    assert [(v.code, v.count) for v in read.violations] == [("unreadable_records", 4)]
+
+
+def test_a_list_of_events_may_begin_with_nothing() -> None:
+    text = b'{"traceEvents": [null, {"ph": "X", "name": "a", "ts": 1}]}'
+    read = trace.read(text)
+    assert names(read) == ["a"]
+    assert [(v.code, v.count) for v in read.violations] == [("unreadable_records", 1)]
 
 
 def test_of_a_key_that_stands_twice_the_last_counts() -> None:

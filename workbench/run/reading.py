@@ -9,6 +9,7 @@ from pathlib import Path
 from workbench.errors import TraceError
 from workbench.run.rank import RankAnalysis
 from workbench.trace.table import Trace, Violation
+from workbench.units import name_text
 
 Watch = AbstractContextManager[Callable[[int], None] | None]
 """Entered while a trace is read; gives what is told the number of bytes of text so far."""
@@ -49,7 +50,9 @@ def rank_of(
                 raise TraceError(f"{error} To look at the other ranks, move it away.") from None
             raise
 
-    return RankAnalysis(source=path.name, rank=rank, read=read, alone=alone, on_cpu=on_cpu, job=job)
+    return RankAnalysis(
+        source=name_text(path), rank=rank, read=read, alone=alone, on_cpu=on_cpu, job=job
+    )
 
 
 def ranks_of(path: Path, *, watch: Callable[[Path], Watch] = unwatched) -> list[RankAnalysis]:
@@ -64,6 +67,6 @@ def ranks_of(path: Path, *, watch: Callable[[Path], Watch] = unwatched) -> list[
         return lambda: split_ranks(rank_of(path, watch=watch).trace)[place]
 
     return [
-        RankAnalysis(source=path.name, rank=trace.rank, read=part(place))
+        RankAnalysis(source=name_text(path), rank=trace.rank, read=part(place))
         for place, trace in enumerate(split_ranks(whole.trace))
     ]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from workbench.errors import RunError, TraceError
 from workbench.run.reading import Watch, rank_of, ranks_of, unwatched
 from workbench.run.run import Run
+from workbench.units import name_text
 
 if TYPE_CHECKING:
     from workbench.store.record import RunRecord
@@ -55,7 +56,7 @@ def _open(path: str | Path, *, workers: int | None, watch: Callable[[Path], Watc
 
             read_into_caches(run.traces, workers=workers)
         return run
-    return Run(name=path.name, ranks=ranks_of(path, watch=watch), traces=[path])
+    return Run(name=name_text(path), ranks=ranks_of(path, watch=watch), traces=[path])
 
 
 def _is_ours(folder: Path) -> bool:
@@ -80,7 +81,7 @@ def open_runs(
     if job is not None:
         if workers is not None:
             read_into_caches(paths, workers=workers)
-        name = paths[0].absolute().parent.name
+        name = name_text(paths[0].absolute().parent)
         yield paths[0], partial(_job, job, name, watch, infer_steps=infer_steps)
         return
     for path in paths:
@@ -127,7 +128,7 @@ def load(
 def _folder_of_ranks(folder: Path, watch: Callable[[Path], Watch]) -> Run:
     from workbench.trace import find_ranks
 
-    return _job(find_ranks(folder), folder.resolve().name, watch)
+    return _job(find_ranks(folder), name_text(folder.resolve()), watch)
 
 
 def _job(

@@ -24,6 +24,7 @@ from workbench.store.record import RECORD_NAME
 from workbench.trace.arrow import WrongCacheError, from_batch, stamped_key, to_batch
 from workbench.trace.reader import read
 from workbench.trace.table import Trace
+from workbench.units import name_text
 from workbench.version import version
 
 VARIABLE = "WORKBENCH_CACHE"
@@ -108,7 +109,7 @@ def file_key(path: Path) -> str | None:
             ends.update(file.read(_END_BYTES))
     except OSError:
         return None
-    parts = [SCHEMA, _reader(), path.name, told.st_size, told.st_mtime_ns, ends.hexdigest()]
+    parts = [SCHEMA, _reader(), name_text(path), told.st_size, told.st_mtime_ns, ends.hexdigest()]
     return msgspec.json.encode(parts).decode()
 
 

@@ -40,6 +40,15 @@ class Notes:
         """The text ends too early."""
         self._truncated = self._truncated or (offset, why)
 
+    def damaged(self, offset: int, why: str) -> None:
+        """The text ends too early because of how it is packed: that is the reason to tell."""
+        self._truncated = (self._truncated or (offset, why))[0], why
+
+    def passed_over(self, count: int) -> None:
+        """Elements of the list of events that are no objects."""
+        message = f"{count:,} elements of the list of events are no events and were passed over."
+        self._others.append(Violation(code="unreadable_records", message=message, count=count))
+
     def add(self, violation: Violation) -> None:
         """Anything else, as it is to be told."""
         self._others.append(violation)

@@ -15,6 +15,7 @@ from workbench.trace.locate import locate
 from workbench.trace.notes import Notes
 from workbench.trace.source import SIZE_LIMIT, open_source
 from workbench.trace.table import Violation
+from workbench.units import name_text
 
 _ENDINGS = (".json", ".pfw", ".zip", ".gz", ".pb", ".pftrace", ".sqlite", ".csv", ".tsv")
 _XLA_PROFILE, _XLA_CHROME = ".xplane.pb", ".trace.json.gz"
@@ -82,7 +83,7 @@ def find_ranks(folder: str | Path) -> RankFiles:
             elif usual and named:
                 unreadable.append(peeked)
     if not found:
-        shown = ", ".join(entry.name for entry in entries[:_SHOWN]) or "nothing"
+        shown = ", ".join(name_text(entry) for entry in entries[:_SHOWN]) or "nothing"
         more = f" and {len(entries) - _SHOWN:,} more" if len(entries) > _SHOWN else ""
         raise TraceError(
             f"There is no trace in {folder} (found: {shown}{more}). Expected are files such as "
@@ -114,7 +115,7 @@ def rank_violations(files: tuple[RankFile, ...]) -> tuple[Violation, ...]:
     by_rank: dict[int, list[str]] = {}
     for file in files:
         if file.rank is not None:
-            by_rank.setdefault(file.rank, []).append(file.path.name)
+            by_rank.setdefault(file.rank, []).append(name_text(file.path))
     told = []
     twice = {rank: names for rank, names in by_rank.items() if len(names) > 1}
     if twice:
@@ -143,7 +144,7 @@ def rank_violations(files: tuple[RankFile, ...]) -> tuple[Violation, ...]:
                 share=len(missing) / expected,
             )
         )
-    unknown = [file.path.name for file in files if file.rank is None]
+    unknown = [name_text(file.path) for file in files if file.rank is None]
     if unknown and len(files) > 1:
         shown = ", ".join(unknown[:_SHOWN])
         told.append(
@@ -199,13 +200,14 @@ def _peek(path: Path) -> RankFile | str:
                 return RankFile(path=path, rank=rank_in_name(path.name))
             kind = wrong_kind(head)
             if kind is not None:
-                return f"{path.name} is {kind}"
+                return f"{name_text(path)} is {kind}"
             frames = Frames(source)
             place = locate(frames)
             if frames.ended and not frames.text().strip(b" \t\r\n]}"):
-                return f"{path.name} holds no events: its profiler was never active or was stopped"
+                name = name_text(path)
+                return f"{name} holds no events: its profiler was never active or was stopped"
     except TraceError as error:
         return str(error)
-    header = open_header(place.header, Notes(path.name))
+    header = open_header(place.header, Notes(name_text(path)))
     rank, world = rank_and_world(header, path.name)
     return RankFile(path=path, rank=rank, world_size=world)

@@ -66,8 +66,10 @@ def _read(source: Source, progress: Callable[[int], None] | None) -> Trace:
         header = open_header(place.header, notes)
         _note_open_end(source, frames, place, notes)
     notes.repaired("text in args", 0, gatherer.arguments.mended)
+    if parser.others:
+        notes.passed_over(parser.others)
     if source.damage:
-        notes.truncated(frames.offset + frames.end - 1, source.damage)
+        notes.damaged(frames.offset + frames.end - 1, source.damage)
     if not any(count for phase, count in gatherer.phases.items() if phase != "M"):
         if parser.others or (place.form != "object" and not gatherer.phases):
             raise _no_events(source.name, parser, notes)

@@ -17,6 +17,7 @@ from isal.igzip_lib import IsalError
 from workbench.errors import TraceError
 from workbench.trace.packed import Archived, Decompressed, compression_of, is_tar
 from workbench.trace.pipes import open_pipe
+from workbench.units import name_text
 
 try:
     from lzma import LZMAError
@@ -168,12 +169,12 @@ def open_source(source: str | Path | bytes | BinaryIO, size_limit: int) -> tuple
         opened = Source("trace given as bytes", size_limit)
         opened._raw = io.BytesIO(source)
     elif isinstance(source, (str, Path)):
-        opened = Source(Path(source).name or str(source), size_limit)
+        opened = Source(name_text(Path(source)) or str(source), size_limit)
         opened._raw = _open_path(Path(source))
         opened._owned.append(opened._raw)
     elif hasattr(source, "read"):
         name = getattr(source, "name", None)
-        opened = Source(Path(name).name if isinstance(name, str) else "trace", size_limit)
+        opened = Source(name_text(Path(name)) if isinstance(name, str) else "trace", size_limit)
         opened._raw = source
         if not isinstance(source.read(0), bytes):
             raise TraceError(f"{opened.name} is open as text; open it with mode 'rb'.")
