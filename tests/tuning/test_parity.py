@@ -88,7 +88,10 @@ def test_what_leaves_its_way_diverges(changed: dict, said: str):
 
 def test_nan_on_both_sides_is_the_loops_own():
     broken = numbers(losses=(2.0, float("nan"), float("nan")))
-    assert judge(broken, broken, broken).verdict == "as_expected"
+    found = judge(broken, broken, broken)
+    assert found.verdict == "as_expected"
+    assert "2 of 3 losses are NaN or infinite with and without it" in found.reason
+    assert "NaN" not in judge(SAME, SAME, SAME).reason
 
 
 def test_skipped_optimizer_steps_differ():

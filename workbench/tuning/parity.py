@@ -137,9 +137,10 @@ def judge(
     if beyond:
         return Parity(verdict="differs", reason=f"{said}{beyond}", **facts)
     kept = f"; {', '.join(by_design)} changes gradients on purpose" if by_design else ""
+    lost = _lost_on_both(a, b)
     return Parity(
         verdict="as_expected",
-        reason=f"{said}all differences are within the rounding of {precision}{kept}.",
+        reason=f"{said}all differences are within the rounding of {precision}{kept}{lost}.",
         **facts,
     )
 
@@ -205,6 +206,19 @@ def _broken(a: Numbers, b: Numbers) -> str | None:
                 return f"the {what} of step {step} is {y}."
     lost = _lost(a.output, b.output)
     return f"{lost} numbers of the model's output are NaN or infinite." if lost else None
+
+
+def _lost_on_both(a: Numbers, b: Numbers) -> str:
+    """What could not be compared, because the loop itself gives no finite number there."""
+    pairs = list(zip(a.losses, b.losses, strict=False))
+    gone = sum(_is_broken(x) and _is_broken(y) for x, y in pairs)
+    if not gone:
+        return ""
+    return f"; {gone} of {len(pairs)} losses are NaN or infinite with and without it, not compared"
+
+
+def _is_broken(value: float | None) -> bool:
+    return value is not None and not math.isfinite(value)
 
 
 def _lost(a: Any, b: Any) -> int:
