@@ -1,8 +1,10 @@
 """``wb.open``: one door for traces, Run folders and folders of ranks."""
 
+import io
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -155,3 +157,25 @@ def test_a_name_that_is_no_utf8_is_shown_with_its_bytes(tmp_path: Path) -> None:
     with pytest.raises(TraceError) as error:
         _ = wb.open(place).kernels
     str(error.value).encode()
+
+
+@pytest.mark.parametrize("given", [b"t.json", 5, None, io.BytesIO(b"{}")])
+def test_what_is_no_path_is_refused_with_the_reader_that_takes_it(given: Any) -> None:
+    with pytest.raises(TraceError, match=r"takes the path.*workbench\.trace\.read takes bytes"):
+        wb.open(given)
+
+
+def test_a_path_that_the_system_refuses_is_one_error() -> None:
+    """No file system takes a name of 5000 characters, and the message does not repeat it."""
+    with pytest.raises(TraceError, match=r"Cannot open x+…: File name too long") as error:
+        wb.open("x" * 5000)
+    assert len(str(error.value)) < 200
+
+
+def test_a_folder_that_may_not_be_entered_is_one_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: Any, **__: Any) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "stat", refused)
+    with pytest.raises(TraceError, match=r"Cannot open there/t\.json: Permission denied"):
+        wb.open("there/t.json")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -43,8 +44,8 @@ def open_run(
 
 
 def _open(path: str | Path, *, workers: int | None, watch: Callable[[Path], Watch]) -> Run:
-    path = Path(path).expanduser()
-    if not path.exists():
+    path = _path(path)
+    if not _exists(path):
         raise TraceError(
             f"{path} does not exist: give a trace (.json, .json.gz), a Run folder, "
             "or a folder with one trace per rank."
@@ -57,6 +58,23 @@ def _open(path: str | Path, *, workers: int | None, watch: Callable[[Path], Watc
             read_into_caches(run.traces, workers=workers)
         return run
     return Run(name=name_text(path), ranks=ranks_of(path, watch=watch), traces=[path])
+
+
+def _path(given: object) -> Path:
+    if not isinstance(given, (str, os.PathLike)):
+        raise TraceError(
+            f"wb.open takes the path of a trace or folder, not {type(given).__name__}; "
+            "workbench.trace.read takes bytes and open files too."
+        )
+    return Path(given).expanduser()
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError as error:  # a name that is too long, or a folder that may not be entered
+        shown = str(path) if len(str(path)) < 200 else str(path)[:60] + "…"
+        raise TraceError(f"Cannot open {shown}: {error.strerror}.") from None
 
 
 def _is_ours(folder: Path) -> bool:

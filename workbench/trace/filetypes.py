@@ -131,4 +131,4 @@ def wrong_array(first: object) -> str:
     """What a JSON array is whose elements are not events."""
     if isinstance(first, list):
         return "a memory timeline (export_memory_timeline) or a plain table, not a trace."
-    return "a JSON array of single values, not of events."
+    return "a JSON array of other values, not of events."

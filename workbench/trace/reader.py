@@ -92,5 +92,5 @@ def _note_open_end(source: Source, frames: Frames, place: Place, notes: Notes) -
 def _no_events(name: str, parser: Parser, notes: Notes) -> TraceError:
     notes.violations(0)
     if parser.others and not parser.read:
-        return TraceError(f"{name} is no trace but {wrong_array([])} {HOW_TO_GET_A_TRACE}")
+        return TraceError(f"{name} is no trace but {wrong_array(None)} {HOW_TO_GET_A_TRACE}")
     return TraceError(f"{name} is no trace: {_NO_EVENTS}")
