@@ -30,6 +30,17 @@ def test_an_encoding_without_our_signs_shows_question_marks(trace: Path) -> None
     done.stdout.decode("ascii")
 
 
+@pytest.mark.parametrize("verb", ["report", "convert"])
+def test_a_path_that_the_system_refuses_is_one_line(trace: Path, verb: str) -> None:
+    """No file system takes a name of 5000 characters."""
+    given = ["x" * 5000] if verb == "report" else [str(trace), "x" * 5000 + ".json"]
+    done = run(f"import sys; sys.argv = {['workbench', verb, *given]!r}\n")
+    assert done.returncode == 2
+    (line,) = done.stderr.decode().splitlines()
+    assert "File name too long" in line
+    assert len(line) < 200
+
+
 def test_a_full_disk_is_one_line(trace: Path) -> None:
     full = (
         "import errno, sys, workbench.run.source as source\n"

@@ -32,6 +32,9 @@ app.command()(doctor.doctor)
 
 CANNOT_READ = 2
 INTERRUPTED = 130
+REFUSED = (errno.ENAMETOOLONG, errno.EACCES, errno.EPERM, errno.EROFS)
+"""Why the system refuses a path that a person gave."""
+SHOWN = 200
 
 
 @app.callback(invoke_without_command=True)
@@ -55,6 +58,11 @@ def main() -> None:
         sys.stderr.close()
         sys.exit(CANNOT_READ)
     except OSError as error:
+        if error.errno in REFUSED and error.filename is not None:
+            shown = str(error.filename)
+            shown = shown if len(shown) < SHOWN else shown[:60] + "…"
+            typer.echo(f"workbench: cannot use {shown}: {error.strerror}.", err=True)
+            sys.exit(CANNOT_READ)
         if error.errno != errno.ENOSPC:
             _say_fault()
         typer.echo("workbench: the disk is full: free some space.", err=True)
