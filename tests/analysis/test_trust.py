@@ -127,6 +127,9 @@ def test_a_device_that_waits_long_after_a_launch_did_something_unrecorded() -> N
     found = trust(made)
     assert [v.code for v in found.violations] == ["unrecorded_device_work"]
     assert not found.ok
+    # From the end of "first" at 30 us to the start of "late" at 463 000 us.
+    assert found.violations[0].message.startswith("Once the device seemed idle")
+    assert "(for 463.0 ms)" in found.violations[0].message
 
 
 def test_a_late_launch_explains_a_long_gap() -> None:

@@ -191,11 +191,13 @@ def _unrecorded_device_work(trace: Trace, launches: Launches) -> Iterator[Violat
             longest = max(longest, int(waits.max(initial=0)))
             span += extent
     if count:
+        often, most = ("Once", "for") if count == 1 else (f"{count} times", "up to")
+        longest_text = f"{most} {longest / 1e6:.1f}"
         yield Violation(
             code="unrecorded_device_work",
             message=(
-                f"{count} times the device seemed idle for more than 1 ms although its next work "
-                f"had been launched (up to {longest / 1e6:.1f} ms): it did something that the "
+                f"{often} the device seemed idle for more than 1 ms although its next work had "
+                f"been launched ({longest_text} ms): it did something that the "
                 "trace does not hold, such as work launched before the recording began."
             ),
             count=count,
