@@ -153,6 +153,20 @@ def groups(trace: Any) -> object:
     return _details(trace).groups
 
 
+def everything(trace: Any) -> object:
+    """All that a Run answers of a trace but the replay, in one process."""
+    from workbench.run.rank import RankAnalysis
+
+    rank = RankAnalysis(source="benchmark", rank=None, read=lambda: trace)
+    found = rank.details
+    return [
+        (rank.trust, rank.device_time, rank.idle, rank.kernels, rank.operators),
+        (rank.launch_statistics, rank.collectives, rank.memory, rank.host_breakdown),
+        (found.steps, found.outliers, found.launches, found.copies, found.phases),
+        (found.operator_shapes, found.groups),
+    ]
+
+
 def replay(trace: Any) -> object:
     """One step replayed: its critical path, and every what-if; evidence included."""
     from workbench.analysis.replay.answers import bounds, critical_path, replay_steps
@@ -188,6 +202,7 @@ ANALYSES: tuple[Callable[[Any], Any], ...] = (
     phases,
     shapes,
     groups,
+    everything,
     replay,
 )
 
