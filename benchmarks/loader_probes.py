@@ -5,8 +5,8 @@ fixed text, which takes about 1 ms in one C call as decoding an image does. Bloc
 and without probes take turns, and CPU time is compared, since other load on the machine moves wall
 times by tens of percent. The step does nothing but load: a real one is longer, the share smaller.
 ``--epochs`` compares whole epochs over worker processes, start-up included; too rough to decide.
-It fails when the probes add more than 2 %, or 3 % to a batch of one sample. A batch costs 10 to 60 µs
-however many samples it has, depending on how much of the processor's cache the samples left to them.
+It fails when the probes add more than 2 %, or 3 % to a batch of one sample. A batch costs 10 to
+60 µs however many samples it has, depending on how much of the processor's cache these left.
 """
 
 import argparse
