@@ -43,12 +43,16 @@ class Breaker:
                 _raise_in(self._thread, Ended)
 
     def leave(self) -> None:
-        """The stage is over; what was sent and has not arrived is taken back."""
+        """The stage is over; what was sent and has not arrived arrives here, and goes no further.
+
+        To take it back (an exception of ``None``) would leave Python 3.11 waiting for it
+        for good: the first profile function that is set then never returns.
+        """
         with self._lock:
             self.stage_name = None
-            if self._sent and self._thread is not None:
+            if self._sent:
                 self._sent = False
-                _raise_in(self._thread, None)
+                _swallow()
 
 
 class _Stage:
@@ -70,6 +74,15 @@ class _Stage:
         self._breaker.leave()
 
 
-def _raise_in(thread: int, kind: type[BaseException] | None) -> None:
-    what = None if kind is None else ctypes.py_object(kind)
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), what)
+def _raise_in(thread: int, kind: type[BaseException]) -> None:
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(kind))
+
+
+def _swallow() -> None:
+    """Let what is pending in this thread arrive; sent anew, in case that it already has."""
+    try:
+        _raise_in(threading.get_ident(), Ended)
+        for _ in range(1000):  # it arrives at the end of a turn
+            pass
+    except Ended:
+        pass
