@@ -24,11 +24,20 @@ def test_no_more_is_spent_than_the_share_of_what_was_measured() -> None:
 
 
 def test_the_next_look_is_due_when_its_share_has_been_measured() -> None:
-    """0.4 % of 1 ms is 4 µs: with 2 µs spent, another 2 µs are due at 1 ms; what is free is now."""
+    """0.3 % of 1 ms is 3 µs: with 1 µs spent, another 2 µs are due at 1 ms; what is free is now."""
     budget = Budget()
-    budget.spend(2_000, usual_ns=2_000)
+    budget.spend(1_000, usual_ns=1_000)
     assert budget.due_ns(2_000) == 1_000_000
     assert budget.due_ns(0) == 0
+
+
+def test_the_fixed_cost_of_short_batches_leaves_less_for_looking() -> None:
+    """10 µs are 0.1 % of batches of 10 ms, 0.2 of 0.3 % are left; of batches of 1 ms, the least."""
+    long, short = Budget(each_ns=10_000), Budget(each_ns=10_000)
+    long.batches = short.batches = 100
+    long.measured_ns, short.measured_ns = 1_000_000_000, 100_000_000
+    assert long.left() == 2_000_000
+    assert short.left() == 100_000
 
 
 def test_a_probe_that_was_interrupted_does_not_use_up_the_budget() -> None:
@@ -67,6 +76,6 @@ def test_the_training_processs_probes_cost_microseconds_a_batch() -> None:
 def test_looking_at_long_samples_covers_most_of_them() -> None:
     _, recorder = record(DataLoader(Stages(32, sleep=0.02), 4))
     items = [item for row in recorder.batches for item in row.get("items", ())]
-    # Looking costs some 20 µs, the share of 20 ms is 120 µs: every sample can be looked at, but a
+    # Looking costs some 20 µs, the share of 20 ms is 60 µs: every sample can be looked at, but a
     # busy machine makes some probes look dearer.
     assert len(items) >= 8

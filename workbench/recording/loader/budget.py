@@ -1,9 +1,11 @@
 """What the probes may cost: a small share of what they measure."""
 
-SHARE = 0.004
-"""Share of the time spent fetching that looking closely may add: with the fixed cost of a batch it
+SHARE = 0.003
+"""Share of the time spent fetching that looking closely and the fixed cost of batches may add: it
 keeps all probes together below 2 % of a step (own choice)."""
-DETAIL_SHARE = 0.006
+LEAST = 0.001
+"""What of it is left for looking closely where batches are so short that their cost takes it."""
+DETAIL_SHARE = 0.005
 """Share that reading the kernel's counters and the fixed cost of batches may add together, apart
 from looking closely: without counters of its own, a batch's wait for a processor is a guess."""
 DETAIL_LEAST = 0.001
@@ -23,7 +25,7 @@ class Budget:
         each_ns: Fixed cost of a batch, which counts as spent.
     """
 
-    def __init__(self, share: float = SHARE, least: float = SHARE, each_ns: int = 0) -> None:
+    def __init__(self, share: float = SHARE, least: float = LEAST, each_ns: int = 0) -> None:
         self.batches = 0
         self._share, self._least, self._each_ns = share, least, each_ns
         self.measured_ns = 0

@@ -48,7 +48,7 @@ class FetchProbe:
         self._shares = counters is not None
         self._open: Any = None
         """The fetcher that is being changed now."""
-        self._budget = Budget()
+        self._budget = Budget(each_ns=BATCH_NS)
         self._details = Budget(DETAIL_SHARE, DETAIL_LEAST, BATCH_NS)
         self._look = CloseLook(self._counters, self._budget, call_ns)
         self._detail_ns, self._batches, self._due_ns = DETAIL_NS, 0, 0
@@ -138,6 +138,7 @@ class FetchProbe:
             counted = _UNCOUNTED if before is None else self._since(*before)
             self._budget.measured_ns += taken
             self._details.measured_ns += taken
+            self._budget.batches += 1
             self._details.batches += 1
             self._pending = (self._samples, began, taken, cpu, *counted, *self._collated)
             self._probe_ns += _now() - ended + began - entered
