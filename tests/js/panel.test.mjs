@@ -3,14 +3,15 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { tickText } from "../../widgets/panel/chart.js";
-import * as format from "../../widgets/panel/format.js";
-import { stateText } from "../../widgets/panel/groups.js";
-import { judge } from "../../widgets/panel/link.js";
-import { Ring } from "../../widgets/panel/ring.js";
-import * as scale from "../../widgets/panel/scale.js";
-import { CHARTS } from "../../widgets/panel/specs.js";
-import { unpack } from "../../widgets/panel/wire.js";
+import { tickText } from "../../workbench/widgets/panel/chart.js";
+import { clockText } from "../../workbench/widgets/panel/clock.js";
+import * as format from "../../workbench/pages/numbers.js";
+import { stateText } from "../../workbench/widgets/panel/groups.js";
+import { judge } from "../../workbench/widgets/panel/link.js";
+import { Ring } from "../../workbench/widgets/panel/ring.js";
+import * as scale from "../../workbench/widgets/panel/scale.js";
+import { CHARTS } from "../../workbench/widgets/panel/specs.js";
+import { unpack } from "../../workbench/widgets/panel/wire.js";
 
 test("times have three digits and the unit that suits them", () => {
   assert.equal(format.timeText(18_720_000), "18.7 ms");
@@ -41,8 +42,8 @@ test("thousands are separated by thin spaces", () => {
 });
 
 test("a clock counts minutes and hours", () => {
-  assert.equal(format.clockText(7), "0:07");
-  assert.equal(format.clockText(3723), "1:02:03");
+  assert.equal(clockText(7), "0:07");
+  assert.equal(clockText(3723), "1:02:03");
 });
 
 test("a linear scale goes there and back", () => {

@@ -1,7 +1,8 @@
 /** One chart on a canvas: lines with their spread, or parts stacked to a whole. */
 
 import { bins, clockTicks, linear, ticks } from "./scale.js";
-import { clockText, isNumber } from "./format.js";
+import { clockText } from "./clock.js";
+import { isNumber } from "../../pages/numbers.js";
 
 /**
  * @typedef {{name: string, label: string, colour: string, dash?: boolean,

@@ -2,8 +2,10 @@
 
 import { frameOf, draw, themeOf } from "./chart.js";
 import { make, say, unique } from "./dom.js";
-import { clockText, countText, isNumber } from "./format.js";
-import { linear, lowerBound, quantile, roundUp, usualTop } from "./scale.js";
+import { clockText } from "./clock.js";
+import { countText, isNumber } from "../../pages/numbers.js";
+import { firstFrom } from "../../pages/sorted.js";
+import { linear, quantile, roundUp, usualTop } from "./scale.js";
 import { CHARTS } from "./specs.js";
 
 /**
@@ -292,14 +294,14 @@ export class Charts {
 /** @param {Ring} ring @param {[number, number]} domain @returns {Record<string, Float64Array>} */
 function cut(ring, domain) {
   const at = ring.column("at_s");
-  const [from, to] = [lowerBound(at, domain[0]), lowerBound(at, domain[1] + 1e-6)];
+  const [from, to] = [domain[0], domain[1] + 1e-6].map((one) => firstFrom(at, 0, at.length, one));
   const names = ring.names.map((name) => [name, ring.column(name).subarray(from, to)]);
   return Object.fromEntries(names);
 }
 
 /** Index of the value that lies nearest. @param {ArrayLike<number>} sorted @param {number} wanted */
 function nearest(sorted, wanted) {
-  const at = lowerBound(sorted, wanted);
+  const at = firstFrom(sorted, 0, sorted.length, wanted);
   if (at === 0) return 0;
   if (at >= sorted.length) return sorted.length - 1;
   return sorted[at] - wanted < wanted - sorted[at - 1] ? at : at - 1;

@@ -1,7 +1,7 @@
 /** The status line and the buttons of the training. */
 
 import { make, say } from "./dom.js";
-import { countText, isNumber, shareText, significant } from "./format.js";
+import { countText, isNumber, shareText, significant } from "../../pages/numbers.js";
 import { LINK_WORDS } from "./link.js";
 
 /**

@@ -1,5 +1,7 @@
 /** Scales, ticks and pixel bins of the charts: pure functions. */
 
+import { roundStep } from "../../pages/numbers.js";
+
 /**
  * @typedef {{domain: [number, number], range: [number, number],
  *   at(value: number): number, back(pixel: number): number}} Scale
@@ -17,18 +19,9 @@ export function linear(domain, range) {
   };
 }
 
-/** The largest step of 1, 2 or 5 times a power of ten that gives at most `most` intervals. */
-export function niceStep(/** @type {number} */ span, /** @type {number} */ most) {
-  if (!(span > 0)) return 1;
-  const raw = span / Math.max(1, most);
-  const power = 10 ** Math.floor(Math.log10(raw));
-  const found = [1, 2, 5, 10].find((one) => one * power >= raw * (1 - 1e-9)) ?? 10;
-  return found * power;
-}
-
 /** Round values inside a domain. @param {[number, number]} domain @param {number} most */
 export function ticks(domain, most) {
-  const step = niceStep(domain[1] - domain[0], most);
+  const step = roundStep(domain[1] - domain[0], most);
   const found = [];
   for (let k = Math.ceil(domain[0] / step - 1e-9); k * step <= domain[1] + step * 1e-9; k += 1) {
     found.push(Number((k * step).toPrecision(12)));
@@ -73,20 +66,8 @@ export function usualTop(values) {
 
 /** Up to two digits, so that a scale does not move with every step. @param {number} value */
 export function roundUp(value) {
-  const unit = niceStep(value, 8);
+  const unit = roundStep(value, 8);
   return Math.ceil(value / unit - 1e-9) * unit;
-}
-
-/** First index whose value is not below `wanted`. @param {ArrayLike<number>} sorted */
-export function lowerBound(sorted, /** @type {number} */ wanted) {
-  let low = 0;
-  let high = sorted.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (sorted[middle] < wanted) low = middle + 1;
-    else high = middle;
-  }
-  return low;
 }
 
 /**

@@ -1,6 +1,6 @@
 /** What each live chart shows, and the sentence that it says above. */
 
-import { NOT_MEASURED, bytesText, countText, plainText, rateText, shareText, timeText } from "./format.js";
+import { NOT_MEASURED, bytesText, countText, plainText, rateText, shareText, timeText } from "../../pages/numbers.js";
 import { quantile } from "./scale.js";
 
 /**

@@ -1,14 +1,10 @@
 /** What the kernel sends: JSON beside binary columns. */
 
+import { bytesOf } from "../../pages/buffers.js";
+
 /**
  * @typedef {{count: number, columns: string[], wide: string[], reset: boolean, pooled: number}} Block
  */
-
-/** Bytes of a buffer, whatever the front end hands over: DataView, Uint8Array or ArrayBuffer. */
-function bytes(/** @type {DataView | Uint8Array | ArrayBuffer} */ buffer) {
-  if (buffer instanceof ArrayBuffer) return buffer.slice(0);
-  return buffer.buffer.slice(buffer.byteOffset, buffer.byteOffset + buffer.byteLength);
-}
 
 /**
  * The rows of a block: `wide` columns as doubles in the first buffer, `columns` as floats in the
@@ -18,8 +14,9 @@ function bytes(/** @type {DataView | Uint8Array | ArrayBuffer} */ buffer) {
  */
 export function unpack(block, buffers) {
   const { count, columns, wide } = block;
-  const doubles = new Float64Array(bytes(buffers[0]));
-  const floats = new Float32Array(bytes(buffers[1]));
+  // Copies: a front end may place bytes where no double can begin.
+  const [wideBytes, narrowBytes] = buffers.map((one) => bytesOf(one).slice().buffer);
+  const [doubles, floats] = [new Float64Array(wideBytes), new Float32Array(narrowBytes)];
   if (doubles.length !== count * wide.length || floats.length !== count * columns.length) {
     throw new Error("A message of the kernel is incomplete.");
   }

@@ -8,6 +8,7 @@ import re
 from functools import cache
 from pathlib import Path
 
+HERE = Path(__file__).parent.resolve()
 _IMPORT = re.compile(r'^import \{[^}]*\} from "(\.[^"]+)";\n', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=(?:async )?(?:function|const|let|class) )", re.MULTILINE)
 _COMMENT = re.compile(r"^[ \t]*/\*\*(?:(?!\*/).)*\*/\n", re.MULTILINE | re.DOTALL)
@@ -31,5 +32,11 @@ def _gather(file: Path, parts: list[str], seen: set[Path]) -> None:
     seen.add(file)
     text = file.read_text(encoding="utf-8")
     for other in _IMPORT.findall(text):
-        _gather((file.parent / other).resolve(), parts, seen)
+        _gather(_place(file, other), parts, seen)
     parts.append(_COMMENT.sub("", _EXPORT.sub("", _IMPORT.sub("", text))))
+
+
+def _place(file: Path, other: str) -> Path:
+    """Where an import leads; ``…/pages/`` is this folder, wherever a checkout has the widgets."""
+    _, shared, name = other.rpartition("/pages/")
+    return (HERE / name if shared else file.parent / other).resolve()

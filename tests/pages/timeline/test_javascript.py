@@ -2,10 +2,7 @@
 
 import base64
 import json
-import os
 import re
-import shutil
-import subprocess
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.house.files import ROOT
+from tests.js.node import node
 from tests.pages.timeline.test_encode import small
 from workbench.pages.script import joined
 from workbench.pages.timeline.assets import HERE, page_script, widget_script
@@ -20,19 +18,6 @@ from workbench.pages.timeline.encode import raw, rows_of
 from workbench.pages.timeline.labels import NAMES
 
 TESTS = ROOT / "tests/js/timeline.test.mjs"
-
-
-def node(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    program = shutil.which("node") or shutil.which("nodejs")
-    if program is None:
-        pytest.fail("node is missing: run `python -m tests.system` first.")
-    return subprocess.run(
-        [program, *arguments],
-        env={**os.environ, **variables},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
 
 
 def test_the_scripts_pass_their_own_tests_and_read_what_python_packs(tmp_path: Path):
@@ -58,17 +43,15 @@ def test_the_scripts_pass_their_own_tests_and_read_what_python_packs(tmp_path: P
     packed, told = tmp_path / "scene.txt", tmp_path / "truth.json"
     packed.write_text(base64.b64encode(raw(scene)).decode(), encoding="ascii")
     told.write_text(json.dumps(truth), encoding="utf-8")
-    done = node("--test", str(TESTS), TIMELINE_SCENE=str(packed), TIMELINE_TRUTH=str(told))
-    assert done.returncode == 0, done.stdout[-5000:]
-    assert "# skipped 0" in done.stdout
+    said = node("--test", str(TESTS), TIMELINE_SCENE=str(packed), TIMELINE_TRUTH=str(told))
+    assert "# skipped 0" in said
 
 
 @pytest.mark.parametrize("script", [widget_script, page_script], ids=["widget", "page"])
 def test_one_script_is_made_of_all_of_them(script: Callable[[], str], tmp_path: Path):
     file = tmp_path / "joined.mjs"
     file.write_text(script(), encoding="utf-8")
-    done = node("--check", str(file))
-    assert done.returncode == 0, done.stderr
+    node("--check", str(file))
     names = re.findall(r"^(?:async )?(?:function|const|let|class) (\w+)", script(), re.MULTILINE)
     assert [name for name, count in Counter(names).items() if count > 1] == []
     assert "import {" not in script()
@@ -83,7 +66,8 @@ def test_a_module_stands_before_what_needs_it():
 
 def test_nothing_in_the_scripts_fetches_or_writes_markup():
     """Text from traces reaches the page by textContent only, and nothing is asked for outside."""
-    for file in (ROOT / "workbench/pages/timeline").glob("*.js"):
+    shared = [ROOT / f"workbench/pages/{name}.js" for name in ("numbers", "sorted", "buffers")]
+    for file in [*shared, *(ROOT / "workbench/pages/timeline").glob("*.js")]:
         text = file.read_text(encoding="utf-8")
         for word in ("innerHTML", "outerHTML", "insertAdjacentHTML", "fetch(", "XMLHttpRequest",
                      "eval(", "new Function", "https://", "http://"):  # fmt: skip

@@ -36,13 +36,6 @@
  * @property {number[] | null} totals  Recorded events by label, where fewer are drawn.
  */
 
-/** Accepts what hosts hand over: DataView (JupyterLab), Uint8Array (Colab), ArrayBuffer.
- * @param {DataView | Uint8Array | ArrayBuffer} buffer @returns {Uint8Array} */
-export function bytesOf(buffer) {
-  if (buffer instanceof ArrayBuffer) return new Uint8Array(buffer);
-  return new Uint8Array(buffer.buffer, buffer.byteOffset, buffer.byteLength);
-}
-
 /** @param {Uint8Array} packed @returns {Promise<Uint8Array>} */
 export async function gunzip(packed) {
   const stream = new Blob([/** @type {any} */ (packed)]).stream().pipeThrough(new DecompressionStream("gzip"));

@@ -2,8 +2,9 @@
 
 import { button, element, patch, tableOf } from "./elements.js";
 import { rowOf } from "./layout.js";
-import { firstAbove, firstFrom } from "./rows.js";
-import { bytesText, grouped, instantText, shareText, timeText } from "./scales.js";
+import { bytesText, grouped, shareText, significant, timeText } from "../numbers.js";
+import { instantText } from "./scales.js";
+import { firstAbove, firstFrom } from "../sorted.js";
 
 /** @typedef {import("./decode.js").Scene} Scene */
 /** @typedef {import("./summary.js").Summary} Summary */
@@ -245,5 +246,5 @@ export function counterText(counter, at) {
   if (i < 0) return "not measured";
   const value = counter.value[i];
   if (counter.unit === "bytes") return bytesText(value);
-  return counter.unit === "percent" ? shareText(value / 100) : String(Number(value.toPrecision(3)));
+  return counter.unit === "percent" ? shareText(value / 100) : significant(value);
 }

@@ -7,6 +7,8 @@
  * Nothing is rounded: an idle column stays empty and a gap wider than a column shows.
  */
 
+import { firstAbove, firstFrom } from "../sorted.js";
+
 /** @typedef {import("./decode.js").Row} Row */
 /** @typedef {import("./decode.js").Sums} Sums */
 
@@ -15,29 +17,6 @@ export const BLOCK = 16;
 /** Most categories that one row is summed by; the palette has fewer. */
 const MOST_KINDS = 256;
 const scratch = new Float64Array(MOST_KINDS);
-
-/** First index from `low` on, below `high`, whose value is greater than `limit`.
- * @param {Float64Array} values sorted in [low, high) @param {number} low @param {number} high
- * @param {number} limit @returns {number} */
-export function firstAbove(values, low, high, limit) {
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if (values[middle] > limit) high = middle;
-    else low = middle + 1;
-  }
-  return low;
-}
-
-/** First index whose value is at least `limit`. The same, for starts.
- * @param {Float64Array} values @param {number} low @param {number} high @param {number} limit */
-export function firstFrom(values, low, high, limit) {
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if (values[middle] >= limit) high = middle;
-    else low = middle + 1;
-  }
-  return low;
-}
 
 /** As `firstAbove` or `firstFrom`, quick where the answer is near `low`.
  * @param {typeof firstAbove} search @param {Float64Array} values @param {number} low

@@ -6,7 +6,8 @@
  *   off(name: string, callback: (...args: any[]) => void): void, send(content: object): void}} Model
  */
 
-import { bytesOf, decode, gunzip } from "./decode.js";
+import { bytesOf } from "../buffers.js";
+import { decode, gunzip } from "./decode.js";
 import { element } from "./elements.js";
 import { mount } from "./view.js";
 

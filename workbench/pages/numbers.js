@@ -1,21 +1,22 @@
 /** Numbers for people, as `workbench.units` writes them: three digits, and the unit that suits. */
 
 export const NOT_MEASURED = "not measured";
-const THIN_SPACE = "\u2009";
+export const THIN_SPACE = "\u2009";
 
-/** @type {[number, string][]} */
-const TIMES = [[1e9, "s"], [1e6, "ms"], [1e3, "µs"], [1, "ns"]];
-/** @type {[number, string][]} */
+/** @typedef {[number, string][]} Units  Sizes in falling order, each with its name. */
+/** @type {Units} */
+export const TIMES = [[1e9, "s"], [1e6, "ms"], [1e3, "µs"], [1, "ns"]];
+/** @type {Units} */
 const SIZES = [[1e12, "TB"], [1e9, "GB"], [1e6, "MB"], [1e3, "kB"], [1, "B"]];
-
-/** @param {number} value @returns {string} */
-function grouped(value) {
-  return value.toFixed(0).replace(/\B(?=(\d{3})+(?!\d))/g, THIN_SPACE);
-}
 
 /** @param {number | null | undefined} value @returns {value is number} */
 export function isNumber(value) {
   return typeof value === "number" && Number.isFinite(value);
+}
+
+/** A whole number with thin spaces between thousands. @param {number} value @returns {string} */
+export function grouped(value) {
+  return value.toFixed(0).replace(/\B(?=(\d{3})+$)/g, THIN_SPACE);
 }
 
 /** Three significant digits, no exponent. @param {number} value @returns {string} */
@@ -29,15 +30,15 @@ export function significant(value) {
   return decimals > 2 ? text.replace(/\.?0+$/, "") : text;
 }
 
-/** @param {number | null | undefined} value @param {[number, string][]} scale */
-function scaled(value, scale) {
+/** @param {number | null | undefined} value @param {Units} units */
+function scaled(value, units) {
   if (!isNumber(value)) return NOT_MEASURED;
-  const last = scale[scale.length - 1];
-  const [size, unit] = scale.find(([one]) => Math.abs(value) >= one * 0.9995) ?? last;
+  const last = units[units.length - 1];
+  const [size, unit] = units.find(([one]) => Math.abs(value) >= one * 0.9995) ?? last;
   return `${significant(value / size)} ${unit}`;
 }
 
-/** @param {number | null | undefined} ns */
+/** A length such as `12.3 ms`. @param {number | null | undefined} ns */
 export function timeText(ns) {
   return scaled(ns, TIMES);
 }
@@ -72,10 +73,13 @@ export function plainText(value) {
   return isNumber(value) ? significant(value) : NOT_MEASURED;
 }
 
-/** Time of day of a training: 0:07, 12:45, 1:02:03. @param {number} seconds */
-export function clockText(seconds) {
-  const whole = Math.max(0, Math.round(seconds));
-  const two = (/** @type {number} */ n) => String(n).padStart(2, "0");
-  const [h, m, s] = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60, whole % 60];
-  return h > 0 ? `${h}:${two(m)}:${two(s)}` : `${m}:${two(s)}`;
+/**
+ * The least of 1, 2 or 5 times a power of ten that gives at most `most` intervals.
+ * @param {number} span @param {number} most @returns {number}
+ */
+export function roundStep(span, most) {
+  if (!(span > 0)) return 1;
+  const raw = span / Math.max(1, most);
+  const power = 10 ** Math.floor(Math.log10(raw));
+  return power * ([1, 2, 5].find((each) => each * power >= raw * (1 - 1e-9)) ?? 10);
 }
