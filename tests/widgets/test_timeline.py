@@ -13,7 +13,6 @@ from tests.pages.timeline.loop import US
 from workbench.errors import RunError
 from workbench.pages.timeline.static import StaticTimeline
 from workbench.widgets.timeline import Selection, Timeline, headless
-from workbench.widgets.timeline import audience as audience_module
 
 
 @pytest.fixture
@@ -158,7 +157,7 @@ def test_without_a_person_it_is_a_page(
 
 def test_a_shell_without_a_kernel_counts_as_a_person(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("IPython.get_ipython", lambda: None)
-    assert audience_module.headless() is False
+    assert headless() is False
 
 
 def test_without_the_notebook_extra_there_is_still_the_page(tmp_path: Path):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 from workbench.errors import SettingError
 from workbench.settings import Record, Settings
 from workbench.store.names import as_folder
+from workbench.widgets.audience import current_shell, kernel_of
 from workbench.widgets.panel.desk import Desk
 from workbench.widgets.panel.mode import Mode, chosen_mode
 from workbench.widgets.panel.runs import Shelf
@@ -125,11 +126,8 @@ def _close_older(cell: str | None) -> None:
 
 def _cell() -> str | None:
     """The cell that is running, where the front end says so."""
-    from IPython import get_ipython
-
-    kernel = getattr(get_ipython(), "kernel", None)
     try:
-        parent = kernel.get_parent("shell")  # type: ignore[union-attr]
+        parent = kernel_of(current_shell()).get_parent("shell")  # type: ignore[union-attr]
     except (AttributeError, TypeError):
         return None
     found = parent.get("metadata", {}).get("cellId")

@@ -1,10 +1,11 @@
-"""Whether somebody sits in front of the notebook."""
+"""Whether the panel is one to click, or a still page."""
 
 import os
 import sys
 from typing import Any, Literal
 
 from workbench.errors import SettingError
+from workbench.widgets.audience import current_shell, headless, kernel_of
 
 Mode = Literal["auto", "live", "static"]
 VARIABLE = "WORKBENCH_PANEL"
@@ -12,9 +13,6 @@ VARIABLE = "WORKBENCH_PANEL"
 
 def chosen_mode(asked: str, *, shell: Any = None) -> Literal["live", "static"]:
     """``live`` where a person can click, ``static`` under papermill, nbconvert and in scripts.
-
-    A cell that may not ask for input is executed by a program. Voilà's cells may not either, and
-    yet a person sits in front of them.
 
     Args:
         asked: What the caller wants; ``auto`` looks at ``WORKBENCH_PANEL``, then around.
@@ -29,26 +27,11 @@ def chosen_mode(asked: str, *, shell: Any = None) -> Literal["live", "static"]:
         raise SettingError(f"{where}={wanted!r} is unknown: use auto, live or static.")
     if wanted != "auto":
         return "live" if wanted == "live" else "static"
-    return "live" if _is_interactive(shell or _shell()) else "static"
-
-
-def _shell() -> Any:
-    if "IPython" not in sys.modules:
-        return None
-    from IPython import get_ipython
-
-    return get_ipython()
+    return "live" if _is_interactive(shell or current_shell()) else "static"
 
 
 def _is_interactive(shell: Any) -> bool:
-    kernel = getattr(shell, "kernel", None)
-    if kernel is None:
-        marimo = sys.modules.get("marimo")
-        return marimo is not None and bool(marimo.running_in_notebook())
-    if os.environ.get("VOILA_REQUEST_URL") or "voila" in os.environ.get("SERVER_SOFTWARE", ""):
-        return True
-    try:
-        parent = kernel.get_parent("shell")
-    except (TypeError, AttributeError):  # kernels that are not ipykernel's
-        return True
-    return bool(parent.get("content", {}).get("allow_stdin", True))
+    if kernel_of(shell) is not None:
+        return not headless(shell)
+    marimo = sys.modules.get("marimo")
+    return marimo is not None and bool(marimo.running_in_notebook())

@@ -23,7 +23,7 @@ from workbench.analysis.intervals import (
     total,
     union,
 )
-from workbench.analysis.steps import STEP_NAME
+from workbench.analysis.steps import step_codes
 from workbench.trace.table import Kind, Trace
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from workbench.analysis.ranges import Range
-    from workbench.analysis.steps import Steps
+    from workbench.analysis.steps import Steps, step_codes
 
 PARTS = (
     "input",
@@ -175,7 +175,7 @@ def forward_spans(trace: Trace, here: NDArray[np.bool_], operators: NDArray[np.i
 def _operators(trace: Trace) -> NDArray[np.intp]:
     """Rows of operators; before torch 1.12 the steps themselves were of that category."""
     rows = trace.events.rows(Kind.OPERATOR)
-    steps = trace.name_codes(lambda name: bool(STEP_NAME.match(name)))
+    steps = step_codes(trace)
     return rows[~np.isin(trace.events.name[rows], steps)]
 
 

@@ -22,7 +22,7 @@ from workbench.analysis.intervals import (
 from workbench.analysis.nesting import innermost, nest
 from workbench.analysis.ranges import Range
 from workbench.analysis.steady import counted_ranges
-from workbench.analysis.steps import STEP_NAME, Steps
+from workbench.analysis.steps import Steps, step_codes
 from workbench.analysis.sync_calls import LIBRARY_FRAME
 from workbench.trace.table import Kind, Trace
 
@@ -97,7 +97,7 @@ def _lines(trace: Trace, frames: NDArray[np.intp], outside: Spans) -> tuple[tupl
 def _around(trace: Trace, lane: int, outside: Spans) -> tuple[tuple[str, int], ...]:
     """What the thread did last before each stretch, and next behind it."""
     events = trace.events
-    steps = trace.name_codes(lambda name: STEP_NAME.match(name) is not None)
+    steps = step_codes(trace)
     rows = np.flatnonzero(
         (events.lane == lane) & np.isin(events.kind, _RECORDS) & ~np.isin(events.name, steps)
     )

@@ -14,7 +14,7 @@ from workbench.analysis.causes import CAUSE_CODE
 from workbench.analysis.idle import Idle
 from workbench.analysis.kept_pieces import Lengths
 from workbench.analysis.overlaps import is_graph_launch
-from workbench.analysis.steps import STEP_NAME, Steps
+from workbench.analysis.steps import Steps, step_codes
 from workbench.trace.table import Trace
 
 START_UP = ("kernel_loading", "allocation", "graph_capture", "compilation")
@@ -123,7 +123,7 @@ def _places(
     length: Lengths,
     chosen: NDArray[np.bool_],
 ) -> tuple[tuple[str, int], ...]:
-    step = trace.name_codes(lambda name: STEP_NAME.match(name) is not None)
+    step = step_codes(trace)
     chosen = chosen & (operator >= 0) & (length > 0)
     chosen[chosen] = ~np.isin(trace.events.name[operator[chosen]], step)
     names, index = np.unique(trace.events.name[operator[chosen]], return_inverse=True)

@@ -73,6 +73,11 @@ class Steps:
         return np.where(inside, index, -1).astype(np.int64)
 
 
+def step_codes(trace: Trace) -> NDArray[np.int32]:
+    """Codes of the names that mark a step."""
+    return trace.name_codes(lambda name: STEP_NAME.match(name) is not None)
+
+
 def find_steps(trace: Trace, launches: Launches) -> Steps | None:
     """The complete steps that ``ProfilerStep#N`` ranges of the host mark; ``None`` without any."""
     rows, numbers = _step_rows(trace)

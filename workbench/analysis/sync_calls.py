@@ -19,7 +19,7 @@ from workbench.analysis.idle import Idle
 from workbench.analysis.idle_pieces import climbed
 from workbench.analysis.nesting import Rows, innermost
 from workbench.analysis.steady import counted_ranges, inside, steady_numbers
-from workbench.analysis.steps import STEP_NAME, Steps
+from workbench.analysis.steps import Steps, step_codes
 from workbench.trace.table import Kind
 
 LIBRARY_FRAME = re.compile(
@@ -162,7 +162,7 @@ def _user_range(evidence: Evidence, position: Rows, inner: Rows) -> NDArray[np.i
         return found
     at = innermost(ranges, nesting.lane[position[bare]], nesting.start[position[bare]])
     names = evidence.trace.events.name[ranges.row]
-    step = np.isin(names, evidence.trace.name_codes(lambda name: bool(STEP_NAME.match(name))))
+    step = np.isin(names, step_codes(evidence.trace))
     at = climbed(ranges, at, lambda p, _: ~step[p])
     known = at >= 0
     found[bare[known]] = evidence.trace.events.name[ranges.row[at[known]]]

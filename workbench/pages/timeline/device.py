@@ -9,7 +9,7 @@ from workbench.analysis.causes import CAUSES
 from workbench.analysis.collectives import HOST, Collectives
 from workbench.analysis.idle import Idle
 from workbench.analysis.launches import Launches
-from workbench.analysis.steps import STEP_NAME
+from workbench.analysis.steps import step_codes
 from workbench.figures.palette import category
 from workbench.pages.timeline.labels import Labels
 from workbench.pages.timeline.scene import Track, track
@@ -94,7 +94,7 @@ def ranges_track(
     """Ranges that the profiler mirrors to the device, without the steps' own."""
     events = trace.events
     rows = events.rows(Kind.DEVICE_ANNOTATION)
-    marks = trace.name_codes(lambda name: STEP_NAME.match(name) is not None)
+    marks = step_codes(trace)
     rows = rows[(events.device[rows] == device) & ~np.isin(events.name[rows], marks)]
     if not len(rows):
         return None

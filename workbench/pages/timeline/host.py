@@ -6,7 +6,7 @@ import numpy as np
 
 from workbench.analysis.host import claimed_spans
 from workbench.analysis.ranges import Range
-from workbench.analysis.steps import STEP_NAME, Steps
+from workbench.analysis.steps import Steps, step_codes
 from workbench.pages.timeline.labels import Labels
 from workbench.pages.timeline.scene import Track, track
 from workbench.trace.table import DEVICE_WORK, Kind, Trace
@@ -52,7 +52,7 @@ def thread_tracks(
     """One track a thread: the loop's first, then by how much was recorded on it."""
     events = trace.events
     rows = np.flatnonzero(~np.isin(events.kind, NOT_HOST))
-    marks = trace.name_codes(lambda name: STEP_NAME.match(name) is not None)
+    marks = step_codes(trace)
     rows = rows[~np.isin(events.name[rows], marks)]
     lane = events.lane[rows]
     counts = np.bincount(lane, minlength=len(trace.lanes))
