@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from workbench.analysis.ranges import Range
-    from workbench.analysis.steps import Steps, step_codes
+    from workbench.analysis.steps import Steps
 
 PARTS = (
     "input",
