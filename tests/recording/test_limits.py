@@ -106,3 +106,28 @@ def test_an_alarm_of_somebody_else_still_reaches_them() -> None:
     finally:
         signal.signal(signal.SIGALRM, previous)
     assert rang == [signal.SIGALRM]
+
+
+@pytest.mark.parametrize("main", [True, False])
+def test_what_restores_things_after_a_late_stage_is_not_cut(*, main: bool) -> None:
+    """The time was over before the stage: it is refused, and cleaning up takes 1.5 s unharmed."""
+    reached: list[str] = []
+
+    def late() -> None:
+        with pytest.raises(TimeLimitError), Limits(0.05, "wb.profile") as limits:
+            time.sleep(0.2)
+            try:
+                sleep_in_stage(limits)
+            finally:
+                until = time.monotonic() + 1.5
+                while time.monotonic() < until:
+                    time.sleep(0.01)
+                reached.append("everything was put back")
+
+    if main:
+        late()
+    else:
+        thread = threading.Thread(target=late)
+        thread.start()
+        thread.join(20)
+    assert reached == ["everything was put back"]

@@ -86,29 +86,3 @@ def test_the_end_of_the_interpreter_ends_the_workers(tmp_path: Path) -> None:
     assert "Traceback" not in said
     _, alive = psutil.wait_procs(children, timeout=5)
     assert alive == []
-
-
-BROKEN_OFF = """
-import sys, threading, time
-from workbench.session.stopping import Breaker, Ended
-breaker = Breaker()
-breaker.bind()
-try:
-    with breaker.stage("running a training step"):
-        threading.Thread(target=breaker.break_off).start()
-        while True:
-            time.sleep(0.001)
-except Ended:
-    print("broken off")
-sys.setprofile(lambda *told: None)
-abs(-1), (lambda: 1)()
-sys.setprofile(None)
-print("goes on")
-"""
-
-
-def test_a_step_that_was_broken_off_leaves_python_able_to_trace_calls() -> None:
-    """Python 3.11 hangs at the next traced call where an exception between threads is withdrawn."""
-    command = [sys.executable, "-c", BROKEN_OFF]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
-    assert done.stdout.split("\n")[:2] == ["broken off", "goes on"]

@@ -6,8 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from torch.utils.data import DataLoader
 
 from tests.session.loops import Remembered
+from tests.tuning.loops import Sleepy, training
 from workbench.profiling import profile
 from workbench.recording.telemetry import Telemetry
 from workbench.session import Session
@@ -102,3 +104,24 @@ def test_the_ring_keeps_the_last_ten_thousand_steps(since: int) -> None:
     known = rows([1.0] * 12_000).columns(since)
     assert known["step"][0] == max(since, 2_000)
     assert known["step"][-1] == 11_999
+
+
+def test_what_a_burst_finds_can_be_tried(tmp_path: Path) -> None:
+    """8 samples of 5 ms make 40 ms a step: the burst says so, and its setting is compared."""
+    work = training(DataLoader(Sleepy(0.005), batch_size=8))
+    with Session(work, folder=tmp_path) as session:
+        session.start()
+        assert session.wait(22, WAIT_S)
+        burst = session.burst(4)
+        assert burst.wait(WAIT_S)
+        assert burst.run is not None
+        finding = next(each for each in burst.findings or () if each.setting)
+        assert finding.code == "WB101"
+        assert finding.origin is not None
+        assert finding.origin.run == burst.run.name
+        trial = session.verify(finding, steps=3, blocks=4, record=None)
+        assert trial.wait(WAIT_S)
+        assert (trial.error, trial.status) == (None, "done")
+    assert trial.verification is not None
+    assert trial.verification.finding is finding
+    assert trial.verification.bound is not None

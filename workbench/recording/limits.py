@@ -4,13 +4,13 @@ Both take effect only inside a ``stage``, which is where the user's code runs. W
 our own code restores things waits for the next stage, or for the end.
 """
 
-import ctypes
 import signal
 import threading
 from types import FrameType, TracebackType
 from typing import Any, Self
 
 from workbench.errors import TimeLimitError
+from workbench.workload.async_exceptions import Sent, Stages
 
 _AGAIN_S = 1.0
 """How often a hung stage is interrupted anew: user code may swallow the first attempt."""
@@ -18,8 +18,8 @@ _GIVE_UP = 3
 """The third interrupt in a row is obeyed at once, also while we clean up."""
 
 
-class _TimeUp(BaseException):
-    """Raised inside the user's code, past its ``except Exception``."""
+class _TimeUp(Sent):
+    """Raised inside the user's code when the time is over."""
 
 
 class Limits:
@@ -37,6 +37,7 @@ class Limits:
         self._is_main = threading.current_thread() is threading.main_thread()
         self._stage = "starting"
         self._open = False
+        self._code = Stages(_TimeUp)
         self._late = False
         self._interrupts = 0
         self._ended = threading.Event()
@@ -82,24 +83,35 @@ class Limits:
 
     def _enter(self, name: str) -> None:
         self._stage = name
-        self._open = True
-        if self._late:
-            raise _TimeUp
-        if self._interrupts:
-            raise KeyboardInterrupt
+        try:
+            self._open = True
+            if self._late:
+                raise _TimeUp
+            if self._interrupts:
+                raise KeyboardInterrupt
+        except BaseException:  # nobody leaves a stage that was not entered
+            self._open = False
+            raise
+        if not self._is_main:
+            self._code.name = name
+
+    def _reaches(self, frame: FrameType | None) -> bool:
+        """Whether the user's code was interrupted, and not the end of a stage."""
+        return self._open and (frame is None or frame.f_code is not _LEAVING)
 
     def _on_interrupt(self, number: int, frame: FrameType | None) -> None:
-        if self._late and self._open:
+        reaches = self._reaches(frame)
+        if self._late and reaches:
             raise _TimeUp
         self._interrupts += 1
-        if self._open or self._interrupts >= _GIVE_UP:
+        if reaches or self._interrupts >= _GIVE_UP:
             previous = self._previous[signal.SIGINT]
             if callable(previous):
                 previous(number, frame)
 
     def _on_alarm(self, number: int, frame: FrameType | None) -> None:
         if self._late:
-            if self._open:
+            if self._reaches(frame):
                 raise _TimeUp
             return
         previous = self._previous[signal.SIGALRM]
@@ -117,8 +129,7 @@ class Limits:
 
     def _poke(self) -> None:
         if not self._is_main:
-            kind = ctypes.py_object(_TimeUp)
-            ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self._thread), kind)
+            self._code.send()
         elif hasattr(signal, "SIGALRM"):
             signal.pthread_kill(self._thread, signal.SIGALRM)  # also wakes a sleep or a lock
         else:
@@ -165,3 +176,8 @@ class _Stage:
         trace: TracebackType | None,
     ) -> None:
         self._limits._open = False
+        if not self._limits._is_main:
+            self._limits._code.close()
+
+
+_LEAVING = _Stage.__exit__.__code__

@@ -14,17 +14,22 @@ from typing import Any
 
 
 def read_aside(folder: Path, out: Path) -> None:
-    """Write the findings of a Run as a list of plain dictionaries."""
+    """Write the findings of a Run as a list of plain dictionaries, without what the Run tells."""
     from workbench.run.source import load
 
-    rows = [{f.name: getattr(each, f.name) for f in fields(each)} for each in load(folder).findings]
+    rows = [
+        {f.name: getattr(each, f.name) for f in fields(each) if f.name != "origin"}
+        for each in load(folder).findings
+    ]
     out.write_text(json.dumps(rows, default=_plain))
 
 
 def _plain(value: Any) -> Any:
     if hasattr(value, "item"):
         return value.item()
-    return dict(value) if hasattr(value, "keys") else str(value)
+    if hasattr(value, "keys"):
+        return dict(value)
+    raise TypeError(f"a finding holds a {type(value).__name__}, which no file of findings keeps")
 
 
 if __name__ == "__main__":

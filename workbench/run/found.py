@@ -41,7 +41,7 @@ def findings_of(run: Run) -> Findings:
         found.append((label, diagnose(gather(rank, run.record, loader))))
         if run.job is not None:
             run.job.rest(rank)
-    origin = _origin(run)
+    origin = origin_of(run)
     merged = tuple(replace(each, origin=origin) for each in merge_ranks(found))
     if run.record is None or is_capture(run.record):
         merged = tuple(
@@ -51,7 +51,7 @@ def findings_of(run: Run) -> Findings:
     return Findings(sorted(merged, key=weight))
 
 
-def _origin(run: Run) -> Origin:
+def origin_of(run: Run) -> Origin:
     """What is known of the loop that the findings speak of."""
     from workbench.run.facts import is_capture
 

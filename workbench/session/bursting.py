@@ -21,6 +21,7 @@ from workbench.store.names import safe_name
 
 if TYPE_CHECKING:
     from workbench.findings import Finding
+    from workbench.run.run import Run
     from workbench.workload import Workload
     from workbench.workload.training import Training
 
@@ -148,7 +149,7 @@ class Recorder:
             place = write_run(self._folder / name, window, measured, base=self._base)
             burst.run = load(place, base=self._base)
             tell()
-            burst.findings = self._findings(self._base / place)
+            burst.findings = self._findings(burst.run, self._base / place)
         except Exception as error:  # noqa: BLE001 - shown as the burst's own
             text = " ".join(str(error).split())[:300]
             kept = "" if burst.run is None else f" The Run {burst.run.name} is there."
@@ -157,8 +158,9 @@ class Recorder:
             burst.end("done")
         tell()
 
-    def _findings(self, place: Path) -> "tuple[Finding, ...]":
+    def _findings(self, run: "Run", place: Path) -> "tuple[Finding, ...]":
         from workbench.findings import Finding
+        from workbench.run.found import origin_of
 
         if self._stopped:
             raise RuntimeError("the session ended before the trace was read.")
@@ -186,4 +188,5 @@ class Recorder:
                 why = last[0] if last else f"its process ended with {process.returncode}"
                 raise RuntimeError(f"the trace was not read: {why}.")
             rows: list[dict[str, Any]] = json.loads(out.read_text())
-        return tuple(Finding(**row) for row in rows)
+        origin = origin_of(run)
+        return tuple(Finding(**row, origin=origin) for row in rows)

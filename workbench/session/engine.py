@@ -25,13 +25,14 @@ from workbench.session.effects import ChangeRow
 from workbench.session.listeners import Listeners
 from workbench.session.own_step import watch_own_step
 from workbench.session.records import Status
-from workbench.session.stopping import COMPARING, LOADING, TRAINING, Breaker, Ended
+from workbench.session.stopping import COMPARING, LOADING, TRAINING, Ended
 from workbench.session.thread_state import ThreadState
 from workbench.session.trial import Trial
 from workbench.session.watching import Watcher
 from workbench.settings import Record, Settings
 from workbench.workload import Workload
 from workbench.workload.applying import run_device
+from workbench.workload.async_exceptions import Stages
 from workbench.workload.feed import Feed
 from workbench.workload.placement import samples_in, settle_optimizers, start_device
 from workbench.workload.snapshot import Snapshot
@@ -67,7 +68,7 @@ class Engine:
         self.pending: Settings | None = None
         self.watcher = Watcher()
         self.recorder = Recorder(work, record, folder, self.telemetry)
-        self.breaker = Breaker()
+        self.code = Stages(Ended)
         self._asked_ns = 0
         self._history: list[Settings] = []
         self._undoing = False
@@ -174,11 +175,11 @@ class Engine:
         thread.join(timeout_s * (0.8 if keep else 0.25))
         while thread.is_alive() and time.monotonic() < until:
             feed = self._feed
-            if self.breaker.stage_name == LOADING and feed is not None:
+            if self.code.name == LOADING and feed is not None:
                 for worker in feed.workers():
                     with suppress(OSError, ValueError, AttributeError):
                         worker.terminate()
-            self.breaker.break_off()
+            self.code.send()
             thread.join(0.25)
         return not thread.is_alive()
 
@@ -229,7 +230,7 @@ class Engine:
     # On the thread that trains
 
     def _main(self, state: ThreadState) -> None:
-        self.breaker.bind()
+        self.code.bind()
         status: Status = "stopped"
         try:
             with state.here():
@@ -336,10 +337,10 @@ class Engine:
         began = time.perf_counter_ns()
         meter.begin_input()
         try:
-            with self.breaker.stage(LOADING):
+            with self.code.stage(LOADING):
                 held = [feed.take()]
             meter.end_input()
-            with self.breaker.stage(TRAINING):
+            with self.code.stage(TRAINING):
                 samples = samples_in(held[0])
                 loss = stretch.training.step(held.pop())
         except Exception as error:  # noqa: BLE001 - of the user's code, and shown
@@ -411,7 +412,7 @@ class Engine:
         )
         self._say(self.status, f"Switching to {after}.")
         try:
-            with self.breaker.stage(TRAINING):
+            with self.code.stage(TRAINING):
                 self._leave()
                 self._enter(after)
         except Exception as error:  # noqa: BLE001 - a setting that cannot act is told
@@ -508,7 +509,7 @@ class Engine:
         self.listeners.tell("trial")
         try:
             self._leave()
-            with self._owner.lent(), self.breaker.stage(COMPARING):
+            with self._owner.lent(), self.code.stage(COMPARING):
                 trial.verification = verify(
                     self.work,
                     trial.asked,

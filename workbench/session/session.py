@@ -106,7 +106,7 @@ class Session:
         with Deferred(deaths=False):
             gone = self._engine.end(keep=bool(keep), timeout_s=timeout_s)
         if not gone and self._engine.alive:
-            what = self._engine.breaker.stage_name or "putting everything back"
+            what = self._engine.code.name or "putting everything back"
             raise TimeLimitError(
                 f"the session did not end within {timeout_s:g} s: it is still {what}. It ends and "
                 "puts everything back when that returns; if it never does, restart the kernel."

@@ -1,4 +1,4 @@
-"""Hold signals back while something must be finished."""
+"""Hold interrupts back while something must be finished."""
 
 import signal
 import threading
@@ -6,6 +6,7 @@ from collections.abc import Callable
 from types import FrameType, TracebackType
 from typing import Any, Self
 
+from workbench.workload.async_exceptions import hold, release
 from workbench.workload.worker_death import explain_worker_death
 
 _GIVE_UP = 3
@@ -18,8 +19,9 @@ class Deferred:
     The third interrupt is obeyed at once: what must be finished may hang.
 
     Torch tells of a worker process that died by an error out of its handler of SIGCHLD, in whatever
-    line the main thread is just then. Only the main thread receives signals; elsewhere, and where
-    handlers were not set from Python, the block runs as it is.
+    line the main thread is just then. Only the main thread receives signals; elsewhere exceptions
+    that other threads send are held back. Where handlers were not set from Python, the block runs
+    as it is.
 
     Args:
         deaths: Whether torch may still tell of a dead worker when the block is done; where a loop
@@ -29,12 +31,16 @@ class Deferred:
     def __init__(self, *, deaths: bool = True) -> None:
         self._deaths = deaths
         self._held: list[_Held] = []
+        self._holds = False
 
     def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():
             numbers = [signal.SIGINT, *([signal.SIGCHLD] if hasattr(signal, "SIGCHLD") else [])]
             previous = [(number, signal.getsignal(number)) for number in numbers]
             self._held = [_Held(number, handler) for number, handler in previous]
+        else:
+            hold()
+            self._holds = True
         return self
 
     def __exit__(
@@ -43,6 +49,9 @@ class Deferred:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        if self._holds:
+            self._holds = False
+            release()
         held, self._held = self._held, []
         try:
             for one in held[:1]:

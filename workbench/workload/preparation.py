@@ -9,6 +9,7 @@ import torch
 from workbench.settings import Settings
 from workbench.units import bytes_text
 from workbench.workload.applying import apply, run_device
+from workbench.workload.async_exceptions import Sent
 from workbench.workload.batches import Batches
 from workbench.workload.checks import check_copies, check_pinning, check_reach
 from workbench.workload.effective import effective_values
@@ -85,7 +86,7 @@ class _Preparation(AbstractContextManager[Training]):
         try:
             with Deferred(deaths=False):
                 self._put_back()
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, Sent):
             # It came before it could be held back, or was delivered now that all is done.
             with Deferred(deaths=False):
                 self._put_back()
@@ -93,12 +94,11 @@ class _Preparation(AbstractContextManager[Training]):
 
     def _put_back(self) -> None:
         """End the workers and restore; does nothing the second time."""
-        try:
+        with ExitStack() as last:  # each of them, whatever becomes of the others
+            last.callback(self._restore)
+            last.callback(self._contexts.close)
             if self._training is not None:
-                self._training.close()
-            self._contexts.close()
-        finally:
-            self._restore()
+                last.callback(self._training.close)
 
     def _restore(self) -> None:
         snapshot, work = self._snapshot, self._work
@@ -107,7 +107,7 @@ class _Preparation(AbstractContextManager[Training]):
                 snapshot.restore(keep_training=self._keep_training)
             if snapshot is not None and work is not None and self._keep_training:
                 self._settle(work)
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, Sent):
             raise
         except BaseException:
             self._let_go()
