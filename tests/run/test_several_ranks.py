@@ -118,6 +118,37 @@ def test_a_missing_and_a_doubled_rank_are_said(tmp_path: Path) -> None:
     assert "ranks 3" in run.trust.violations[1].message
 
 
+def test_a_second_file_of_a_rank_changes_no_number_of_the_comparison(tmp_path: Path) -> None:
+    """Rank 2 is late by 200 us; were its copy a fifth rank, the median of 200, 200, 0, 0, 200 held.
+
+    Of 400, 600 and a copy of the late one it would not: the median of 200, 0 and 0 is none.
+    """
+    for name, lengths in (("four", FOUR), ("two", (400, 600))):
+        folder = tmp_path / name
+        folder.mkdir()
+        write_job(folder, lengths)
+        late = max(range(len(lengths)), key=lengths.__getitem__)
+        plain = wb.open(folder)
+        alone = straggler_of(plain)
+        copied = (folder / f"rank{late}.trace.json").read_bytes()
+        (folder / f"rank{late}.trace.json.copy.json").write_bytes(copied)
+        run = wb.open(folder)
+        assert codes(run) == ["duplicate_ranks"]
+        assert straggler_of(run) == alone
+        assert run.trust.ok
+
+
+def test_two_files_of_one_rank_are_no_two_ranks(tmp_path: Path) -> None:
+    """Neither waits for the other: that it waits for nobody would be no measurement."""
+    write_job(tmp_path, FOUR)
+    for rank in (1, 2, 3):
+        (tmp_path / f"rank{rank}.trace.json").unlink()
+    (tmp_path / "again.json").write_bytes((tmp_path / "rank0.trace.json").read_bytes())
+    run = wb.open(tmp_path)
+    assert [r.breakdown(0)["exposed_communication_wait"] for r in run.ranks] == [None, None]
+    assert straggler_of(run) is None
+
+
 def test_the_table_of_ranks_tells_waiting_from_moving_data(tmp_path: Path) -> None:
     """An all-reduce begins where a rank is ready and ends 100 us after the last: rank 2, 200 later.
 

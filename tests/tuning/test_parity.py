@@ -94,6 +94,17 @@ def test_nan_on_both_sides_is_the_loops_own():
     assert "NaN" not in judge(SAME, SAME, SAME).reason
 
 
+def test_a_loop_without_a_finite_loss_has_no_numbers_to_compare():
+    # Its outputs and gradients are the same, and say nothing of what it learns.
+    lost = numbers(losses=(float("nan"), float("nan"), float("inf")))
+    found = judge(lost, lost, lost)
+    assert found.verdict == "cannot_tell"
+    assert "all losses are NaN or infinite, with and without it" in found.reason
+    # What does differ is evidence all the same: 10 % of the output is no rounding of fp32.
+    other = numbers(losses=lost.losses, output=np.ones(4) * 1.1)
+    assert judge(lost, lost, other).verdict == "differs"
+
+
 def test_skipped_optimizer_steps_differ():
     found = judge(SAME, SAME, numbers(skipped_steps=2, precision="fp16"))
     assert (found.verdict, found.skipped_steps) == ("differs", 2)

@@ -126,7 +126,8 @@ def rank_violations(files: tuple[RankFile, ...]) -> tuple[Violation, ...]:
         told.append(
             Violation(
                 code="duplicate_ranks",
-                message=f"Several files claim the same rank ({shown}). Keep one of each.",
+                message=f"Several files claim the same rank ({shown}). Keep one of each; "
+                "until then the first one stands for the rank.",
                 count=len(twice),
             )
         )

@@ -136,6 +136,8 @@ def judge(
         beyond = f"{skipped} of {len(b.losses)} optimizer steps were skipped: gradients overflowed."
     if beyond:
         return Parity(verdict="differs", reason=f"{said}{beyond}", **facts)
+    if a.losses and all(map(_is_broken, a.losses)):  # b's as well, or it would be broken
+        return Parity(verdict="cannot_tell", reason=_NO_NUMBERS, **facts)
     kept = f"; {', '.join(by_design)} changes gradients on purpose" if by_design else ""
     lost = _lost_on_both(a, b)
     return Parity(
@@ -148,6 +150,10 @@ def judge(
 _UNSEEN = (
     "neither losses, gradients nor outputs could be seen: let the step return its loss, and give "
     "its optimizer to the Workload."
+)
+_NO_NUMBERS = (
+    "all losses are NaN or infinite, with and without it: there are no numbers to compare. Find "
+    "where the loop loses them first (torch.autograd.set_detect_anomaly(True))."
 )
 _NAMES = {
     "loss_difference": "the first loss differs",

@@ -30,12 +30,20 @@ class Clock:
     """The part of it that is no base time: how far the rank's clock was off."""
     residual_ns: int | None
     """95 % of matched ends lie closer together than this, after correction."""
+    again: tuple[int, ...] = ()
+    """Positions that stand for no rank of their own, and so need no clock."""
+
+    @property
+    def loose(self) -> tuple[int, ...]:
+        """Positions of ranks whose times cannot be put beside the others'."""
+        untied = (p for p, add in enumerate(self.add_ns) if add is None)
+        return tuple(p for p in untied if p not in self.again)
 
     @property
     def aligned(self) -> bool:
         """Whether times of all ranks can be compared."""
         return (
-            None not in self.add_ns
+            not self.loose
             and self.residual_ns is not None
             and self.residual_ns <= LARGEST_RESIDUAL_NS
         )
@@ -65,12 +73,13 @@ def common_clock(parts: Sequence[RankPart], matched: Matched) -> Clock:
         add_ns=tuple(known[p] + base[p] - base[start] if p in known else None for p in positions),
         correction_ns=tuple(known.get(p) for p in positions),
         residual_ns=residual,
+        again=matched.again,
     )
 
 
 def clock_violations(parts: Sequence[RankPart], clock: Clock) -> tuple[Violation, ...]:
     """What stands against comparing times of different ranks."""
-    loose = [_name(part, i) for i, part in enumerate(parts) if clock.add_ns[i] is None]
+    loose = [_name(parts[position], position) for position in clock.loose]
     if loose:
         return (
             Violation(

@@ -40,13 +40,16 @@ class Matched:
     members: tuple[Members, ...]
     unmatched: tuple[int, ...]
     """Positions of ranks with collectives that fit nobody's."""
+    again: tuple[int, ...] = ()
+    """Positions of files whose rank an earlier file is already: they are compared with nobody."""
 
 
 def match(parts: Sequence[RankPart]) -> Matched:
-    """Pair the calls of all ranks."""
+    """Pair the calls of all ranks, of each its first file."""
+    again = _again(parts)
     groups: dict[tuple[str, str], dict[int, NDArray[np.int64]]] = {}
     for position, part in enumerate(parts):
-        if part.collectives is not None:
+        if part.collectives is not None and position not in again:
             for key, calls in _by_group(part.collectives).items():
                 groups.setdefault(key, {})[position] = calls
     members: list[Members] = []
@@ -57,7 +60,14 @@ def match(parts: Sequence[RankPart]) -> Matched:
             members += found
             lost |= unmatched
     fitting = {position for each in members for position in each}
-    return Matched(members=tuple(members), unmatched=tuple(sorted(lost - fitting)))
+    return Matched(
+        members=tuple(members), unmatched=tuple(sorted(lost - fitting)), again=tuple(again)
+    )
+
+
+def _again(parts: Sequence[RankPart]) -> list[int]:
+    ranks = [part.rank for part in parts]
+    return [at for at, rank in enumerate(ranks) if rank is not None and rank in ranks[:at]]
 
 
 def _by_group(found: Collectives) -> dict[tuple[str, str], NDArray[np.int64]]:

@@ -67,12 +67,13 @@ def waits(
                 transfer = int(transfers[position][call])
                 summed[position] = summed.get(position, 0) + length - transfer
                 moved[position] = moved.get(position, 0) + transfer
-    counts = [part.steps for part in parts if part.steps]
-    times = [part.step_ns for part in parts if part.step_ns]
+    own = [part for position, part in enumerate(parts) if position not in matched.again]
+    counts = [part.steps for part in own if part.steps]
+    times = [part.step_ns for part in own if part.step_ns]
     return Waits(
         wait_ns=tuple(summed.get(position) for position in range(len(parts))),
         transfer_ns=tuple(moved.get(position) for position in range(len(parts))),
-        steps=min(counts) if len(counts) == len(parts) else None,
+        steps=min(counts) if len(counts) == len(own) else None,
         step_ns=median(times) if times else None,
     )
 
@@ -89,7 +90,7 @@ def straggler(parts: Sequence[RankPart], waited: Waits) -> Straggler | None:
     share = deficit / waited.step_ns
     if share <= LEAST_DEFICIT:
         return None
-    phase, excess = _late_phase(parts, position)
+    phase, excess = _late_phase(parts[position], [parts[p] for p in known if p != position])
     return Straggler(
         position=position,
         rank=parts[position].rank,
@@ -122,11 +123,11 @@ def _inside(part: RankPart, call: int) -> bool:
     )
 
 
-def _late_phase(parts: Sequence[RankPart], position: int) -> tuple[str | None, float | None]:
-    own = phases_per_step(parts[position])
-    others = [phases_per_step(part) for p, part in enumerate(parts) if p != position]
+def _late_phase(late: RankPart, others: Sequence[RankPart]) -> tuple[str | None, float | None]:
+    phases = [phases_per_step(part) for part in others]
     excess = {
-        phase: ns - median(each.get(phase, 0.0) for each in others) for phase, ns in own.items()
+        phase: ns - median(each.get(phase, 0.0) for each in phases)
+        for phase, ns in phases_per_step(late).items()
     }
     phase = max(excess, key=lambda each: excess[each], default=None)
     if phase is None or excess[phase] <= 0:
