@@ -11,11 +11,12 @@ from playwright.sync_api import Page, expect
 from tests.browser.axe import complaints_of
 from tests.browser.contrast import contrast
 from tests.browser.panel_page import Bench
-from tests.widgets.standin import StandIn, change, effect, train
+from tests.widgets.standin import StandIn, change, effect, last_ns, recorded, train
 from tests.widgets.test_panel_desk import FINDING
 from workbench.settings import Settings
 from workbench.workload.capability import Offer
 
+LEFT = "The rest of the epoch was left out."
 EVIL = '<img src=x onerror="window.pwned=1">'
 
 
@@ -38,11 +39,11 @@ def busy(bench: Bench) -> None:
     session = bench.session
     train(session, 300)
     settings = Settings(workers=2)
-    at = session.telemetry.rows["at_ns"][-1]
+    at = last_ns(session)
     told = effect(0.69, 0.66, 0.72)
-    session.changes = (change(1, 300, Settings(), settings, effect=told, applied_ns=at),)
+    session.changes = (change(1, 300, Settings(), settings, effect=told, applied_ns=at, note=LEFT),)
     train(session, 300, first=300, step_ms=13.8, input_share=0.1)
-    run = SimpleNamespace(name="digits-burst")
+    run = recorded("digits-burst")
     done = SimpleNamespace(status="done", run=run, findings=(FINDING,))
     session.become(bursts=(done,), status="running", doing="Training.", settings=settings)
     bench.settle()
@@ -130,6 +131,40 @@ def test_charts_say_what_they_show_and_have_a_table(bench: Bench):
     assert all(count > 500 for count in drawn)
 
 
+def test_titles_speak_of_the_settings_in_force(bench: Bench):
+    busy(bench)
+
+    # 300 steps of 20 ms, 40 % of it waiting; then workers: 300 of 13.8 ms, 10 % of it waiting.
+    expect(bench.page.get_by_text("A step takes 13.")).to_be_visible()
+    expect(bench.page.get_by_text("median of 300 steps in view since change 1")).to_be_visible()
+    expect(bench.page.get_by_text("share of the time of 300 steps")).to_be_visible()
+    settings = Settings(workers=2)
+    undone = change(2, 600, settings, Settings(), applied_ns=last_ns(bench.session))
+    bench.session.changes = (*bench.session.changes, undone)
+    bench.session.become(settings=Settings())
+    bench.settle()
+    expect(bench.page.get_by_text("steps in view under earlier settings").first).to_be_visible()
+    expect(bench.page.get_by_text("Recorded under other settings")).to_have_count(0)
+
+
+def test_a_finding_of_other_settings_and_the_note_on_a_change_are_shown(bench: Bench):
+    busy(bench)
+
+    told = "than those in force now (workers 2)"
+    expect(bench.page.get_by_text(told)).to_be_visible()
+    expect(bench.page.get_by_text("The rest of the epoch was left out.")).to_be_visible()
+
+
+def test_an_interval_that_is_none_is_said_and_not_swallowed(bench: Bench):
+    every = bench.page.get_by_label("burst every")
+    every.fill("-3")
+    every.press("Tab")
+    bench.settle()
+
+    expect(bench.page.get_by_text("give a number above 0")).to_be_visible()
+    assert bench.session.burst_every_s is None
+
+
 def test_charts_are_paused_zoomed_and_read_by_keyboard(bench: Bench):
     busy(bench)
     figure = bench.page.get_by_role("group", name="A step takes")
@@ -187,7 +222,7 @@ def test_findings_come_with_evidence_and_try_it_ends_in_a_verdict(bench: Bench):
     expect(page.get_by_text("31 % (28–34) less time a step: keep it")).to_be_visible()
     button(bench, "Keep it").click()
     bench.settle()
-    expect(page.get_by_text("Kept: it is in force.")).to_be_visible()
+    expect(page.get_by_text("Kept: it was put in force.")).to_be_visible()
     assert bench.session.asked[-1] == ("apply", Settings(workers=2))
 
 
@@ -220,6 +255,10 @@ def test_a_kernel_that_does_not_answer_disables_what_cannot_act(bench: Bench):
     page.wait_for_timeout(2600)
     bench.settle()
     expect(page.get_by_text("Disconnected", exact=True)).to_have_count(0)
+    expect(
+        page.get_by_text("The last click did not reach the kernel: press again.")
+    ).to_be_visible()
+    expect(page.locator(".wb-status strong")).to_have_text("Running")
 
 
 def test_a_page_that_is_drawn_again_shows_the_same(bench: Bench):
@@ -237,7 +276,7 @@ def test_names_from_elsewhere_are_only_ever_text(page: Page, tmp_path: Path):
     session = StandIn()
     bench = Bench(page, session, tmp_path / EVIL.replace("/", ""))
     bench.desk.title = EVIL
-    run = SimpleNamespace(name=EVIL)
+    run = recorded(EVIL)
     evil = replace(
         FINDING, title=EVIL, advice=EVIL, evidence={EVIL: EVIL}, setting={"device": EVIL}
     )

@@ -7,9 +7,10 @@ import { tickText } from "../../workbench/widgets/panel/chart.js";
 import { clockText } from "../../workbench/widgets/panel/clock.js";
 import * as format from "../../workbench/pages/numbers.js";
 import { stateText } from "../../workbench/widgets/panel/groups.js";
-import { judge } from "../../workbench/widgets/panel/link.js";
+import { LOST, Link, judge } from "../../workbench/widgets/panel/link.js";
 import { Ring } from "../../workbench/widgets/panel/ring.js";
 import * as scale from "../../workbench/widgets/panel/scale.js";
+import { scopeOf } from "../../workbench/widgets/panel/scope.js";
 import { CHARTS } from "../../workbench/widgets/panel/specs.js";
 import { unpack } from "../../workbench/widgets/panel/wire.js";
 
@@ -144,6 +145,62 @@ test("titles say the finding in view", () => {
     "The backward pass takes 60 % of a step",
   );
   assert.equal(parts.title(seen({})), "Where a step goes: not measured");
+});
+
+test("what is said of steps holds for the settings of the last one", () => {
+  const steps = (/** @type {number[]} */ change) => ({
+    change,
+    at_s: change.map((_, i) => i + 1),
+    step_ns: change.map(() => 1e9),
+  });
+  assert.deepEqual(scopeOf(steps([0, 0]), 0), { from: 0, since: -Infinity, words: "in view" });
+  const since = { from: 2, since: 2, words: "in view since change 1" }; // ends at 3 s, takes 1 s
+  assert.deepEqual(scopeOf(steps([0, 0, 1, 1]), 1), since);
+  // A switch is flipped, and no step ran under it yet; or the view shows an earlier time.
+  assert.equal(scopeOf(steps([0, 0]), 1).words, "in view under earlier settings");
+  // Nobody counts changes, as in a loop of one's own; and rows of several settings.
+  assert.equal(scopeOf(steps([NaN, NaN]), 0).words, "in view");
+  assert.equal(scopeOf(steps([0, NaN]), 1).words, "in view, under several settings");
+  assert.equal(scopeOf(steps([]), 1).words, "in view");
+});
+
+test("rates of the machine are called the machine's", () => {
+  const input = CHARTS.find((one) => one.id === "input");
+  const title = (/** @type {Record<string, number>} */ rates) =>
+    input.title({ columns: {}, reasons: {}, words: "in view", share: () => null,
+      median: (/** @type {string} */ name) => rates[name] ?? null });
+  assert.equal(
+    title({ disk_read_bytes_s: 0, network_in_bytes_s: 147_000 }),
+    "The machine reads nothing from storage, receives 147 kB/s from the network",
+  );
+  assert.equal(title({ network_in_bytes_s: 2e6 }), "The machine receives 2.00 MB/s from the network");
+  assert.equal(title({}), "Storage and network: not measured");
+});
+
+test("a step under the profiler is not counted", () => {
+  const step = CHARTS.find((one) => one.id === "step");
+  const columns = { step_ns: [1e7, NaN, 1e7], pooled: [1, 0, 1] };
+  assert.equal(step.about({ columns, words: "in view" }), "median of 2 steps in view");
+  const older = { step_ns: [1e7, 1e7], pooled: [10, 1] };
+  assert.equal(
+    step.about({ columns: older, words: "in view" }),
+    "median of 11 steps in view, older ones as means of several",
+  );
+});
+
+test("a click that was lost says so, and the link recovers", async () => {
+  const sent = [];
+  const link = new Link({ send: (one) => sent.push(one) }, () => {});
+  clearInterval(link.timer);
+  const answer = link.ask({ kind: "pause" });
+  link.untaken.set(sent[0].ticket, performance.now() - 100); // sent before the ping, and lost
+  link.ping();
+  link.hear({ kind: "answer", ticket: "ping" });
+  assert.deepEqual(await answer, { error: LOST });
+  assert.equal(link.lost, true);
+  assert.equal(link.untaken.size, 0);
+  link.ask({ kind: "pause" });
+  assert.equal(link.lost, false);
 });
 
 test("ticks are written without zeros that say nothing", () => {

@@ -113,8 +113,8 @@ def test_what_restores_things_after_a_late_stage_is_not_cut(*, main: bool) -> No
     """The time was over before the stage: it is refused, and cleaning up takes 1.5 s unharmed."""
     reached: list[str] = []
 
-    def late() -> None:
-        with pytest.raises(TimeLimitError), Limits(0.05, "wb.profile") as limits:
+    def measured() -> None:
+        with Limits(0.05, "wb.profile") as limits:
             time.sleep(0.2)
             try:
                 sleep_in_stage(limits)
@@ -123,6 +123,10 @@ def test_what_restores_things_after_a_late_stage_is_not_cut(*, main: bool) -> No
                 while time.monotonic() < until:
                     time.sleep(0.01)
                 reached.append("everything was put back")
+
+    def late() -> None:
+        with pytest.raises(TimeLimitError):
+            measured()
 
     if main:
         late()

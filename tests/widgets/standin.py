@@ -1,69 +1,38 @@
 """A session that trains nothing: its steps are made of numbers that a test chooses."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
+from workbench.recording.telemetry import COLUMNS, Telemetry
+from workbench.session.burst import Burst
+from workbench.session.records import Change, State
+from workbench.session.trial import Trial
 from workbench.settings import Settings
 from workbench.statistics.change import Change as Effect
 
 MS = 1_000_000
 
 
-@dataclass(frozen=True, kw_only=True)
-class State:
-    """What ``Session.state`` tells."""
+class Planted(Telemetry):
+    """The session's own telemetry, whose rows a test writes by name."""
 
-    status: str = "ready"
-    doing: str = "Nothing runs yet."
-    error: str | None = None
-    remedy: str | None = None
-    settings: Settings = field(default_factory=Settings)
-    pending: Settings | None = None
-    step: int = 0
-    epoch: int = 0
-    samples_per_s: float | None = None
-    overhead_ratio: float | None = None
-    bursts: tuple[Any, ...] = ()
-    trial: Any = None
-
-
-class Telemetry:
-    """Columns that grow by calls of ``add``."""
-
-    def __init__(self) -> None:
-        self.rows: dict[str, list[float]] = {}
-        self.samples: dict[str, list[Any]] = {}
-
-    def add(self, **values: float) -> None:
-        for name, value in values.items():
-            self.rows.setdefault(name, []).append(value)
-
-    def sample(self, **values: Any) -> None:
-        for name, value in values.items():
-            self.samples.setdefault(name, []).append(value)
-
-    def columns(self, since_step: int = 0) -> dict[str, Any]:
-        arrays = {name: np.array(values, dtype=float) for name, values in self.rows.items()}
-        keep = arrays.get("step", np.empty(0)) >= since_step
-        return {name: column[keep] for name, column in arrays.items()}
-
-    def system(self, since_ns: int = 0) -> dict[str, Any]:
-        arrays = {name: np.array(values, dtype=float) for name, values in self.samples.items()}
-        keep = arrays.get("at_ns", np.empty(0)) >= since_ns
-        return {name: column[keep] for name, column in arrays.items()}
+    def plant(self, **values: float) -> None:
+        """A step; what is left out was not measured."""
+        none = {"step": 0, "at_ns": 0, "epoch": 0, "change": 0, "profiled": False}
+        self.add(tuple(values.get(name, none.get(name, float("nan"))) for name in COLUMNS))
 
 
 class StandIn:
     """Remembers what was asked of it, in the words of ``workbench.session.Session``."""
 
     def __init__(self) -> None:
-        self.state = State()
-        self.telemetry = Telemetry()
-        self.changes: tuple[Any, ...] = ()
+        self.state = State(status="ready", doing="Nothing runs yet.")
+        self.telemetry = Planted()
+        self.changes: tuple[Change, ...] = ()
         self.watch_changes = False
         self.burst_every_s: float | None = None
         self.asked: list[Any] = []
@@ -114,15 +83,16 @@ class StandIn:
     def undo(self) -> None:
         self._note("undo")
 
-    def burst(self, steps: int = 10) -> Any:
+    def burst(self, steps: int = 10) -> Burst:
         self._note("burst", steps)
-        made = SimpleNamespace(status="waiting", run=None, findings=None, error=None)
+        made = Burst(number=len(self.state.bursts) + 1, steps=steps, reason="asked for")
         self.become(bursts=(*self.state.bursts, made))
         return made
 
-    def verify(self, finding: Any) -> Any:
+    def verify(self, finding: Any) -> Trial:
         self._note("verify", finding)
-        made = SimpleNamespace(status="running", verification=None, error=None, asked=finding)
+        made = Trial(finding)
+        made.status = "running"
         self.become(trial=made)
         return made
 
@@ -136,14 +106,15 @@ def train(
 ) -> None:
     """So many steps, a little uneven, one after the other."""
     random = np.random.default_rng(first + 1)
-    rows = session.telemetry.rows
-    at = rows["at_ns"][-1] if rows else 1e9
+    at = last_ns(session) or 1e9
+    force = max((c.number for c in session.changes if c.applied_ns is not None), default=0)
     for step in range(first, first + steps):
         took = step_ms * MS * (1 + 0.05 * random.standard_normal() + 0.6 * (random.random() < 0.01))
         at += took
         waits = took * input_share * (1 + 0.1 * random.standard_normal())
-        session.telemetry.add(
+        session.telemetry.plant(
             step=step,
+            change=force,
             at_ns=at,
             step_ns=took,
             input_ns=waits,
@@ -156,21 +127,33 @@ def train(
         )
         if step % 12 == 0:
             busy = 0.5 + 0.1 * random.random()
-            session.telemetry.sample(
-                at_ns=at,
-                cpu_percent=(100 * min(1.0, busy + 0.35), 100 * max(0.0, busy - 0.35)),
-                rss_bytes=1.2e9 + 2e5 * step,
-                disk_read_bytes_s=4e7 * (1 + 0.3 * random.standard_normal()),
-                disk_write_bytes_s=1e5,
+            session.telemetry.sampled(
+                {
+                    "at_ns": int(at),
+                    "cpu_percent": (100 * min(1.0, busy + 0.35), 100 * max(0.0, busy - 0.35)),
+                    "rss_bytes": 1.2e9 + 2e5 * step,
+                    "disk_read_bytes_s": 4e7 * (1 + 0.3 * random.standard_normal()),
+                    "disk_write_bytes_s": 1e5,
+                }
             )
     session.become(step=first + steps, epoch=(first + steps) // 400, samples_per_s=32e3 / step_ms)
 
 
-def change(number: int, step: int, before: Settings, after: Settings, **more: Any) -> Any:
-    """A change of a switch, as the session tells it."""
+def last_ns(session: StandIn) -> int | None:
+    """When the last step was complete."""
+    rows = session.telemetry.last(1)
+    return int(rows["at_ns"][0]) if len(rows["at_ns"]) else None
+
+
+def change(number: int, step: int, before: Settings, after: Settings, **more: Any) -> Change:
+    """A change of a switch that was applied, unless more is said."""
     told = {"number": number, "step": step, "before": before, "after": after}
-    rest = {"applied_ns": 1, "error": None, "effect": None, "note": None, "per": "step"}
-    return SimpleNamespace(**{**told, **rest, **more})
+    return Change(**{"asked_ns": 1, "applied_ns": 1, **told, **more})
+
+
+def recorded(name: str, **settings: Any) -> Any:
+    """The Run of a burst under these settings, as far as the panel looks at it."""
+    return SimpleNamespace(name=name, record=SimpleNamespace(settings=settings))
 
 
 def effect(ratio: float, low: float, high: float) -> Effect:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.widgets.standin import StandIn, change, effect, train
+from tests.widgets.standin import StandIn, change, effect, recorded, train
 from workbench.errors import SettingError
 from workbench.findings import Finding
 from workbench.settings import Settings
@@ -166,7 +166,7 @@ def test_a_burst_shows_its_findings_worst_first_with_evidence_and_bound(kernel: 
     assert kernel.section("findings")["rows"] == []
     assert "waits" in kernel.section("status")["burst"]
 
-    burst.status, burst.run, burst.findings = "done", SimpleNamespace(name="b1"), (FINDING,)
+    burst.status, burst.run, burst.findings = "done", recorded("b1"), (FINDING,)
     row = kernel.section("findings")["rows"][0]
     assert row["mark"] == "■ critical"
     assert row["evidence"] == [["input share", "39 %"]]
@@ -188,7 +188,7 @@ def test_a_burst_that_fails_says_why(kernel: Kernel):
 
 
 def test_try_it_verifies_the_finding_and_keep_applies_what_was_measured(kernel: Kernel):
-    run = SimpleNamespace(name="b1")
+    run = recorded("b1")
     kernel.session.become(bursts=(SimpleNamespace(status="done", run=run, findings=(FINDING,)),))
     kernel.page("verify", finding="0")
     assert kernel.session.asked[-1] == ("verify", FINDING)
@@ -215,6 +215,73 @@ def test_try_it_verifies_the_finding_and_keep_applies_what_was_measured(kernel: 
     kernel.page("keep")
     assert kernel.session.asked[-1] == ("apply", Settings(workers=2))
     assert kernel.section("trial")["kept"] is True
+
+
+def test_findings_of_other_settings_than_those_in_force_say_so(kernel: Kernel):
+    run = recorded("b1", workers=2)
+    kernel.session.become(bursts=(SimpleNamespace(status="done", run=run, findings=(FINDING,)),))
+    told = "Recorded under other settings (workers 2) than those in force now (as yours)."
+    assert kernel.section("findings")["under"] == told
+
+    kernel.session.become(settings=Settings(workers=2))
+    assert kernel.section("findings")["under"] is None
+
+
+@pytest.mark.parametrize(("minutes", "seconds"), [(2, 120.0), (0.5, 30.0), (None, None)])
+def test_bursts_come_every_so_many_minutes(kernel: Kernel, minutes: Any, seconds: Any):
+    kernel.page("bursts", watch_changes=True, burst_every_minutes=minutes)
+
+    assert kernel.session.burst_every_s == seconds
+    assert kernel.session.watch_changes
+
+
+@pytest.mark.parametrize("minutes", [0, -3, "no number of"])
+def test_an_interval_that_is_none_is_refused_and_said(kernel: Kernel, minutes: Any):
+    kernel.session.burst_every_s = 60.0
+    answer = kernel.page("bursts", watch_changes=False, burst_every_minutes=minutes)
+
+    assert "give a number above 0" in answer["error"]
+    assert kernel.session.burst_every_s == 60.0
+
+
+def test_there_must_be_a_trial_to_cancel(kernel: Kernel):
+    assert "Try it" in kernel.page("cancel")["error"]
+
+
+class Shown:
+    """A shelf with one Run whose name has a dot."""
+
+    def __init__(self, place: Path) -> None:
+        self.baseline = None
+        self.runs = {place.name: SimpleNamespace(name=place.name, place=place)}
+
+    def section(self) -> dict[str, Any]:
+        return {"rows": []}
+
+
+def test_a_report_keeps_the_whole_name_and_says_why_there_is_none(
+    kernel: Kernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    kernel.desk.shelf = Shown(tmp_path / "lr-0.1")  # type: ignore[assignment]
+    asked: list[list[str]] = []
+
+    def ends(command: list[str], **_: Any) -> Any:
+        asked.append(command)
+        return SimpleNamespace(returncode=len(asked) - 1, stderr="Traceback\nno such step")
+
+    monkeypatch.setattr("subprocess.run", ends)
+    written = kernel.page("report", name="lr-0.1")
+    assert written["result"]["path"] == str(tmp_path / "lr-0.1.html")  # not lr-0.html
+
+    error = kernel.page("report", name="lr-0.1")["error"]
+    assert "no such step" in error
+    assert f"workbench report {tmp_path / 'lr-0.1'}" in error
+
+
+def test_what_was_decided_for_the_user_is_shown(kernel: Kernel):
+    kernel.session.become(notes=("compiled without CUDA graphs",))
+
+    assert kernel.section("status")["notes"] == ["compiled without CUDA graphs"]
 
 
 def test_a_finding_that_a_newer_burst_replaced_says_so(kernel: Kernel):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.widgets.standin import MS, StandIn, train
-from workbench.widgets.panel.feed import FIRST, MOST, NARROW, WIDE, Feed, pooled
+from workbench.widgets.panel.feed import FIRST, MOST, NARROW, WIDE, Feed, in_force, pooled
 from workbench.widgets.panel.sender import Sender
 
 
@@ -34,18 +34,18 @@ def test_a_step_is_sent_once_with_the_time_that_it_took():
 
     assert first["step"].tolist() == [0, 1, 2]
     assert second["step"].tolist() == [3, 4]
-    assert second["step_ns"][0] == pytest.approx(session.telemetry.rows["step_ns"][3])
+    assert second["step_ns"][0] == pytest.approx(session.telemetry.columns(3)["step_ns"][0])
     assert feed.take() == ({}, [])
 
 
 def test_a_part_that_was_not_measured_is_no_number_and_never_zero():
     session = StandIn()
-    session.telemetry.add(step=0, at_ns=5e9, step_ns=20 * MS, input_ns=float("nan"))
+    session.telemetry.plant(step=0, at_ns=5e9, step_ns=20 * MS, input_ns=float("nan"))
     said, buffers = Feed(session.telemetry).take()
     rows = columns(said["steps"], buffers)
 
     assert np.isnan(rows["input_ns"][0])
-    assert "loss" not in rows
+    assert np.isnan(rows["loss"][0])
 
 
 def test_pooled_parts_still_add_up_to_the_step():
@@ -57,6 +57,23 @@ def test_pooled_parts_still_add_up_to_the_step():
     assert few["step_ns"].tolist() == [20, 30, 50]  # means of (10, 30), (20, 40) and 50
     assert few["input_ns"].tolist() == [5, 7.5, 12.5]
     assert few["pooled"].tolist() == [2, 2, 1]
+
+
+def test_rows_of_several_settings_belong_to_none_and_profiled_steps_are_not_counted():
+    session = StandIn()
+    for step in range(4):
+        session.telemetry.plant(
+            step=step, at_ns=1e9 + step, step_ns=MS, change=step // 3, profiled=step == 1
+        )
+    said, buffers = Feed(session.telemetry).take()
+    rows = columns(said["steps"], buffers)
+
+    assert rows["change"].tolist() == [0, 0, 0, 1]
+    assert rows["pooled"].tolist() == [1, 0, 1, 1]  # step 1 ran under the profiler
+    few = pooled(rows, 2)
+    assert few["change"][0] == 0  # steps 0 and 1
+    assert np.isnan(few["change"][1])  # the switch was changed between steps 2 and 3
+    assert in_force(rows)["step"].tolist() == [3]
 
 
 def test_a_mean_leaves_out_what_was_not_measured():
@@ -83,12 +100,8 @@ def test_ten_thousand_steps_at_a_thousand_a_second_are_few_messages():
     """U07: at most 4 messages and 100 kB in any second."""
     session = StandIn()
     feed = Feed(session.telemetry)
-    session.telemetry.rows = {
-        "step": list(range(10_000)),
-        "at_ns": [1e9 + MS * i for i in range(10_000)],
-        "step_ns": [float(MS)] * 10_000,
-        "loss": [1.0] * 10_000,
-    }
+    for i in range(10_000):
+        session.telemetry.plant(step=i, at_ns=1e9 + MS * i, step_ns=float(MS), loss=1.0)
     whole = session.telemetry.columns()
     began = time.monotonic()
     sent: list[tuple[float, int, int]] = []

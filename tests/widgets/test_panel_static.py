@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import workbench as wb
-from tests.widgets.standin import change, effect, train
+from tests.widgets.standin import change, effect, recorded, train
 from tests.widgets.test_panel_desk import FINDING, Kernel
 from workbench.errors import SettingError
 from workbench.settings import Settings
@@ -22,11 +22,14 @@ from workbench.widgets.panel.static import static_html, static_text
 def trained(folder: Path) -> Kernel:
     kernel = Kernel(folder)
     train(kernel.session, 100)
-    train(kernel.session, 100, first=100, step_ms=10)
     settings = Settings(workers=2)
-    kernel.session.changes = (change(1, 100, Settings(), settings, effect=effect(0.5, 0.48, 0.53)),)
+    told = effect(0.5, 0.48, 0.53)
+    kernel.session.changes = (
+        change(1, 100, Settings(), settings, effect=told, note="the epoch began anew"),
+    )
+    train(kernel.session, 100, first=100, step_ms=10)
     kernel.session.become(status="stopped", settings=settings)
-    run = SimpleNamespace(name="<b>burst</b>")
+    run = recorded("<b>burst</b>")
     kernel.session.become(bursts=(SimpleNamespace(status="done", run=run, findings=(FINDING,)),))
     return kernel
 
@@ -46,9 +49,23 @@ def test_the_still_page_holds_verdict_findings_charts_changes_and_settings(tmp_p
     assert len(html) < 60_000  # a saved notebook with twenty of them stays below 5 MB
 
 
+def test_the_still_page_speaks_of_the_settings_in_force(tmp_path: Path):
+    kernel = trained(tmp_path)
+    text = static_text(kernel.desk)
+    html = static_html(kernel.desk)
+
+    # 100 steps of 20 ms, then 100 of 10 ms with the switch: the median of all would be near 15.
+    assert re.match(r"A step of digits takes (9\.\d|10\.\d) ms since change 1, ", text)
+    assert "Recorded under other settings (as yours) than those in force now (workers 2)" in html
+    assert "the epoch began anew" in html
+    undone = change(2, 200, Settings(workers=2), Settings())
+    kernel.session.changes = (*kernel.session.changes, undone)
+    assert "ms under the settings of change 1, " in static_text(kernel.desk)
+
+
 def test_what_was_not_measured_is_said_in_the_still_page(tmp_path: Path):
     kernel = Kernel(tmp_path)
-    kernel.session.telemetry.add(step=0, at_ns=5e9, step_ns=2e7, input_ns=float("nan"))
+    kernel.session.telemetry.plant(step=0, at_ns=5e9, step_ns=2e7, input_ns=float("nan"))
 
     assert "not measured" in static_text(kernel.desk)
 

@@ -4,8 +4,9 @@ import { make } from "./dom.js";
 
 /**
  * @typedef {{number: number, step: string, text: string, error: string | null, verdict: string,
- *   effect: string, before: string, after: string, at_s: number | null}} Row
- * @typedef {{rows: Row[], fields: Record<string, {verdict: string, text: string}>}} Changes
+ *   effect: string, note: string, before: string, after: string, at_s: number | null}} Row
+ * @typedef {{rows: Row[], fields: Record<string, {verdict: string, text: string}>,
+ *   in_force: number}} Changes
  */
 
 const CHANGE_HEADS = ["No.", "Change", "From step", "Before", "After", "Effect"];
@@ -33,11 +34,12 @@ export class ChangesView {
     const body = [...changes.rows].reverse().map((row) => {
       const effect = make("td", { class: "wb-effect", text: row.error ? `✕ ${row.error}` : row.effect });
       effect.dataset.verdict = row.verdict;
+      const note = row.note ? [make("small", { class: "wb-note", text: row.note })] : [];
       return make(
         "tr",
         {},
         make("td", {}, make("span", { class: "wb-flag", text: String(row.number) })),
-        make("td", { text: row.text }),
+        make("td", {}, make("div", { text: row.text }), ...note),
         ...[row.step, row.before, row.after].map((text) => make("td", { class: "wb-number", text })),
         effect,
       );

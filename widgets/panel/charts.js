@@ -6,13 +6,16 @@ import { clockText } from "./clock.js";
 import { countText, isNumber } from "../../pages/numbers.js";
 import { firstFrom } from "../../pages/sorted.js";
 import { linear, quantile, roundUp, usualTop } from "./scale.js";
+import { scopeOf } from "./scope.js";
 import { CHARTS } from "./specs.js";
 
 /**
  * @typedef {import("./specs.js").ChartSpec} ChartSpec
  * @typedef {import("./ring.js").Ring} Ring
  * @typedef {{steps: Ring, system: Ring, reasons: Record<string, string>, marks: {at: number,
- *   label: string}[], colours: Record<string, string>}} Source
+ *   label: string}[], inForce: number, colours: Record<string, string>}} Source
+ * @typedef {{from: number, since: number, words: string}} Scope  `from`: place of its first step,
+ *   `since`: when that began; `words`: what the numbers above a chart cover
  * @typedef {{spec: ChartSpec, figure: HTMLElement, canvas: HTMLCanvasElement, title: HTMLElement,
  *   about: HTMLElement, legend: HTMLElement, values: Map<string, HTMLElement>}} Pane
  */
@@ -77,10 +80,11 @@ export class Charts {
   }
 
   makeTable() {
-    const head = ["Series", "now", "median in view", "95 % below"].map((text) =>
+    const head = ["Series", "now", "median", "95 % below"].map((text) =>
       make("th", { scope: "col", text }),
     );
-    const table = make("table", {}, make("thead", {}, make("tr", {}, ...head)), this.table);
+    this.caption = make("caption", { class: "wb-quiet" });
+    const table = make("table", {}, this.caption, make("thead", {}, make("tr", {}, ...head)), this.table);
     const details = make("details", {}, make("summary", { text: "The numbers as a table" }), table);
     details.addEventListener("toggle", () => this.ask());
     this.details = details;
@@ -214,7 +218,11 @@ export class Charts {
       system: cut(this.source.system, domain),
     };
     const listed = /** @type {HTMLElement[]} */ ([]);
-    for (const pane of this.panes) this.paintPane(pane, views[pane.spec.source], domain, listed);
+    const scope = scopeOf(views.steps, this.source.inForce);
+    say(this.caption, `Median and 95 % of what is ${scope.words}`);
+    for (const pane of this.panes) {
+      this.paintPane(pane, views[pane.spec.source], scope, domain, listed);
+    }
     const pinned = this.pinned !== null;
     say(/** @type {HTMLElement} */ (this.pause), pinned ? "Follow again" : "Pause charts");
     for (const button of this.segments?.children ?? []) {
@@ -235,10 +243,10 @@ export class Charts {
   }
 
   /**
-   * @param {Pane} pane @param {Record<string, Float64Array>} columns
+   * @param {Pane} pane @param {Record<string, Float64Array>} columns all in view @param {Scope} scope
    * @param {[number, number]} domain @param {HTMLElement[]} listed rows of the table
    */
-  paintPane(pane, columns, domain, listed) {
+  paintPane(pane, columns, scope, domain, listed) {
     const { spec } = pane;
     const theme = themeOf(this.probe);
     const xs = columns.at_s;
@@ -247,27 +255,30 @@ export class Charts {
       colour: one.look === "ink" ? theme.ink : this.source.colours[one.look] ?? theme.ink,
       ys: one.of ? one.of(columns) : columns[one.name],
     }));
-    const medians = new Map(series.map((one) => [one.name, quantile(one.ys, 0.5)]));
+    // The picture shows all of the view; what is said of it holds for one set of settings.
+    const from = spec.source === "steps" ? scope.from : firstFrom(xs, 0, xs.length, scope.since);
+    const inScope = rowsFrom(columns, from);
+    const mine = new Map(series.map((one) => [one.name, one.ys.subarray(from)]));
     const seen = {
-      columns,
+      columns: inScope,
       reasons: this.source.reasons,
-      median: (/** @type {string} */ name) =>
-        medians.get(name) ?? (columns[name] ? quantile(columns[name], 0.5) : null),
-      share: (/** @type {string} */ name) => totalShare(columns[name], columns.step_ns),
+      words: scope.words,
+      median: (/** @type {string} */ name) => quantile(mine.get(name) ?? inScope[name] ?? [], 0.5),
+      share: (/** @type {string} */ name) => totalShare(inScope[name], inScope.step_ns),
     };
     say(pane.title, spec.title(seen));
     const hover = this.hover === null || xs.length === 0 ? null : nearest(xs, this.hover);
     say(pane.about, hover === null ? spec.about(seen) : this.momentText(spec, columns, hover));
-    const measured = series.filter((one) => medians.get(one.name) !== null);
+    const measured = series.filter((one) => quantile(one.ys, 0.5) !== null);
     for (const one of series) {
-      const usual = spec.stacked ? seen.share(one.name) : medians.get(one.name);
+      const usual = spec.stacked ? seen.share(one.name) : seen.median(one.name);
       const now = hover === null ? usual : one.ys[hover];
       const value = /** @type {HTMLElement} */ (pane.values.get(one.name));
       const there = measured.includes(one);
       /** @type {HTMLElement} */ (value.parentElement).hidden = !there;
       /** @type {HTMLElement} */ (value.previousSibling?.previousSibling).style.color = one.colour;
       say(value, spec.write(isNumber(now) ? now : null));
-      if (this.details.open) listed.push(numbers(spec, one));
+      if (this.details.open) listed.push(numbers(spec, one.label, mine.get(one.name) ?? []));
     }
     pane.legend.hidden = spec.series.length === 1;
     const top = spec.top === "share" ? 1 : topOf(measured, spec.top);
@@ -297,6 +308,11 @@ function cut(ring, domain) {
   const [from, to] = [domain[0], domain[1] + 1e-6].map((one) => firstFrom(at, 0, at.length, one));
   const names = ring.names.map((name) => [name, ring.column(name).subarray(from, to)]);
   return Object.fromEntries(names);
+}
+
+/** @param {Record<string, Float64Array>} columns @param {number} from a place */
+function rowsFrom(columns, from) {
+  return Object.fromEntries(Object.entries(columns).map(([name, all]) => [name, all.subarray(from)]));
 }
 
 /** Index of the value that lies nearest. @param {ArrayLike<number>} sorted @param {number} wanted */
@@ -330,12 +346,12 @@ function topOf(series, how) {
   return most === null || most <= 0 ? 1 : roundUp(most * 1.1);
 }
 
-/** @param {ChartSpec} spec @param {{label: string, ys: ArrayLike<number>}} series */
-function numbers(spec, series) {
-  const last = series.ys.length ? series.ys[series.ys.length - 1] : NaN;
-  const values = [last, quantile(series.ys, 0.5), quantile(series.ys, 0.95)];
+/** @param {ChartSpec} spec @param {string} label @param {ArrayLike<number>} ys */
+function numbers(spec, label, ys) {
+  const last = ys.length ? ys[ys.length - 1] : NaN;
+  const values = [last, quantile(ys, 0.5), quantile(ys, 0.95)];
   const cells = values.map((value) => make("td", { text: spec.write(isNumber(value) ? value : null) }));
-  return make("tr", {}, make("th", { scope: "row", text: `${spec.name}: ${series.label}` }), ...cells);
+  return make("tr", {}, make("th", { scope: "row", text: `${spec.name}: ${label}` }), ...cells);
 }
 
 /**

@@ -1,5 +1,6 @@
 """What the page asks for, done to a session; and what the page is to know of it."""
 
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -67,7 +68,7 @@ class Desk:
         self._groups: tuple[Any, dict[str, Any]] | None = None
         self._history: dict[str, Any] | None = None
         self._changes: tuple[Any, dict[str, Any]] | None = None
-        self._findings: tuple[Any, dict[str, Any]] | None = None
+        self._findings: tuple[tuple[Any, Settings], dict[str, Any]] | None = None
         self.quick: dict[str, Callable[[Content], Result]] = {
             "start": self._start,
             "pause": lambda _: session.pause(),
@@ -189,8 +190,10 @@ class Desk:
 
     def _told_findings(self) -> dict[str, Any]:
         run, findings = self.recorded()
-        if self._findings is None or self._findings[0] is not run:
-            self._findings = (run, findings_section(run, findings))
+        settings = self.session.state.settings
+        if self._findings is None or self._findings[0] != (run, settings):
+            told = findings_section(run, findings, settings)
+            self._findings = ((run, settings), told)
         return self._findings[1]
 
     # What the page asks for.
@@ -213,9 +216,13 @@ class Desk:
         return None
 
     def _bursts(self, content: Content) -> Result:
-        every = content.get("burst_every_s")
+        every = content.get("burst_every_minutes")
+        if every is not None and (not isinstance(every, int | float) or not every > 0):
+            raise SettingError(
+                f"burst every {every} minutes: give a number above 0, or leave it empty for none."
+            )
         self.session.watch_changes = bool(content.get("watch_changes"))
-        self.session.burst_every_s = None if every is None else float(every)
+        self.session.burst_every_s = None if every is None else every * 60.0
         return None
 
     def _verify(self, content: Content) -> Result:
@@ -225,14 +232,17 @@ class Desk:
         return None
 
     def _cancel(self, _: Content) -> Result:
-        if self.session.state.trial is not None:
-            self.session.state.trial.cancel()
+        if self.session.state.trial is None:
+            raise SettingError("There is no trial to cancel: *Try it* of a finding begins one.")
+        self.session.state.trial.cancel()
         return None
 
     def _decide(self, *, keep: bool) -> Result:
         trial = self.session.state.trial
         if trial is None or trial.verification is None:
-            raise SettingError("There is no finished trial to keep or revert.")
+            raise SettingError(
+                "There is no finished trial to keep or revert: wait for its verdict."
+            )
         if keep:
             self.session.apply(trial.verification.settings)
         self._kept = keep
@@ -247,7 +257,9 @@ class Desk:
         run, findings = self.recorded()
         which = content.get("finding")
         if findings is None or not str(which).isdigit() or int(str(which)) >= len(findings):
-            raise RunError("That finding is gone: a newer burst took its place.")
+            raise RunError(
+                "That finding is gone: a newer burst took its place. Choose among its findings."
+            )
         return run, findings[int(str(which))]
 
     def _show_finding(self, content: Content) -> Result:
@@ -271,7 +283,7 @@ class Desk:
 
     def _compare(self, content: Content) -> Result:
         if self.shelf.baseline is None:
-            raise RunError("Choose a baseline first.")
+            raise RunError("Choose a baseline above the list of Runs first.")
         first, second = self.shelf.runs[self.shelf.baseline], self._run(content)
         title = f"{visible(second.name)} against {visible(first.name)}"
         return {"title": title, "text": visible_lines(repr(first.compare(second)))}
@@ -297,16 +309,27 @@ class Desk:
 
     def _report(self, content: Content) -> Result:
         run = self._run(content)
-        target = Path(run.place).with_suffix(".html")
-        command = [sys.executable, "-m", "workbench", "report", str(run.place), "-o", str(target)]
+        place = Path(run.place)
+        target = place.with_name(f"{place.name}.html")
+        command = [sys.executable, "-m", "workbench", "report", str(place), "-o", str(target)]
         if self.shelf.baseline not in (None, run.name):
             command += ["--baseline", str(self.shelf.runs[str(self.shelf.baseline)].place)]
         self.say(f"Writing the report of {run.name}…")
-        done = subprocess.run(  # noqa: S603 - our own command over the user's own folder
-            command, capture_output=True, text=True, timeout=REPORT_LIMIT_S, check=False
-        )
+        try:
+            done = subprocess.run(  # noqa: S603 - our own command over the user's own folder
+                command, capture_output=True, text=True, timeout=REPORT_LIMIT_S, check=False
+            )
+        except subprocess.TimeoutExpired:
+            raise RunError(
+                f"The report of {run.name} took more than {REPORT_LIMIT_S // 60} minutes. "
+                f"In a terminal it has no limit: {shlex.join(command[2:])}"
+            ) from None
         if done.returncode:
-            raise RunError(done.stderr.strip().splitlines()[-1] if done.stderr else "No report.")
+            said = done.stderr.strip().splitlines()
+            raise RunError(
+                f"No report of {run.name}: {said[-1] if said else 'it ended without a word.'} "
+                f"All of it says, in a terminal: {shlex.join(command[2:])}"
+            )
         self.say(f"Report: {target}")
         return {"path": str(target)}
 

@@ -12,11 +12,11 @@ Packed = tuple[dict[str, Any], list[bytes]]
 WIDE = ("step", "at_s")
 NARROW = (
     *("step_ns", "input_ns", "forward_ns", "backward_ns", "optimizer_ns", "other_ns"),
-    *("loss", "samples", "pooled"),
+    *("loss", "samples", "change", "pooled"),
 )
 SYSTEM_WIDE = ("at_s",)
 MOST = 400
-"""Rows of one message: with two doubles and nine floats each, 21 kB, four times a second."""
+"""Rows of one message: with two doubles and ten floats each, 22 kB, four times a second."""
 FIRST = 600
 """Of a page that has just come: as many newest steps as they are, and as many points before."""
 
@@ -68,7 +68,7 @@ class Feed:
         if count == 0:
             return _empty(WIDE, NARROW) if reset else None
         self._step = int(rows["step"][-1])
-        timed = self._timed(rows) | {"pooled": np.ones(count)}
+        timed = self._timed(rows) | {"pooled": np.isfinite(rows["step_ns"]).astype(float)}
         if reset and count > FIRST:
             old, new = (_part(timed, end) for end in (slice(0, -FIRST), slice(-FIRST, None)))
             shrunk = pooled(old, FIRST)
@@ -140,6 +140,15 @@ def unprofiled(rows: Columns) -> Columns:
     }
 
 
+def in_force(rows: Columns) -> Columns:
+    """The steps under the settings of the last one: those since the last change of a switch."""
+    if "change" not in rows or not len(rows["change"]):
+        return rows
+    other = np.flatnonzero(rows["change"] != rows["change"][-1])
+    start = int(other[-1]) + 1 if len(other) else 0
+    return {name: column[start:] for name, column in rows.items()}
+
+
 def after(rows: Columns, name: str, last: float) -> Columns:
     """The rows whose ``name`` is above ``last``."""
     if name not in rows:
@@ -152,7 +161,8 @@ def pooled(rows: Columns, most: int) -> dict[str, NDArray[Any]]:
     """At most ``most`` rows: neighbours become their mean, the moment and the step the last.
 
     Means keep sums true, so that parts of a step still add up to it. What was not measured is left
-    out of a mean; ``pooled`` counts the rows that became one.
+    out of a mean; ``pooled`` counts the measured steps of a row, and ``change`` is not known where
+    they ran under several settings.
     """
     count = len(next(iter(rows.values())))
     group = -(-count // most)
@@ -164,6 +174,10 @@ def pooled(rows: Columns, most: int) -> dict[str, NDArray[Any]]:
     for name, column in rows.items():
         if name in ("step", "at_s", "at_ns"):
             made[name] = column[lasts]
+            continue
+        if name == "change":
+            one = np.minimum.reduceat(column, starts) == np.maximum.reduceat(column, starts)
+            made[name] = np.where(one, column[lasts], np.nan)
             continue
         there = np.isfinite(column)
         sums = np.add.reduceat(np.where(there, column, 0.0), starts)

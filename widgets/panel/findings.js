@@ -1,12 +1,12 @@
 /** What is wrong, worst first, with *Show me* and *Try it*; and how a trial came out. */
 
-import { make, refill } from "./dom.js";
+import { make, refill, say } from "./dom.js";
 
 /**
  * @typedef {{id: string, mark: string, severity: string, title: string, advice: string,
  *   evidence: [string, string][], about: string, bound: string | null, setting: string | null,
  *   can_try: boolean, why_not: string | null, can_show: boolean}} Row
- * @typedef {{run: string | null, rows: Row[], empty: string}} Findings
+ * @typedef {{run: string | null, under: string | null, rows: Row[], empty: string}} Findings
  * @typedef {{status: string, what: string, finding: string | null, running: boolean,
  *   sentence: string | null, advice: string | null, gain: string | null, parity: string | null,
  *   bound: string | null, error: string | null, kept: boolean | null}} Trial
@@ -22,7 +22,9 @@ export class FindingsView {
     this.trial = make("div", { class: "wb-trial", hidden: true });
     this.list = make("div");
     this.heading = make("h3", { text: "Findings" });
-    this.element = make("section", { "aria-label": "Findings" }, this.heading, this.trial, this.list);
+    this.under = make("p", { class: "wb-under", hidden: true });
+    const parts = [this.heading, this.trial, this.under, this.list];
+    this.element = make("section", { "aria-label": "Findings" }, ...parts);
     this.known = "";
     this.all = false;
   }
@@ -33,6 +35,8 @@ export class FindingsView {
     if (known === this.known) return;
     this.known = known;
     const from = findings.run ? ` in ${findings.run}` : "";
+    say(this.under, findings.under ? `⚠ ${findings.under}` : "");
+    this.under.hidden = !findings.under;
     this.heading.textContent = `Findings${from}`;
     const shown = this.all ? findings.rows : findings.rows.slice(0, FIRST);
     const items = shown.map((row) => this.item(row, dead, readonly, trial?.running ?? false));
@@ -121,7 +125,7 @@ export class FindingsView {
       if (kept === null && trial.sentence) {
         parts.push(make("div", { class: "wb-row" }, button("Keep it", "keep"), button("Revert", "revert")));
       } else {
-        const text = kept === null ? "" : kept ? "Kept: it is in force." : "Reverted: as before.";
+        const text = kept === null ? "" : kept ? "Kept: it was put in force." : "Reverted: nothing was changed.";
         parts.push(make("div", { class: "wb-row" }, make("span", { text }), button("Close", "dismiss")));
       }
     }

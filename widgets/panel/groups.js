@@ -24,6 +24,7 @@ export class Groups {
     this.groups = [];
     this.list = make("div", { class: "wb-groups" });
     this.summary = make("p", { class: "wb-quiet" });
+    this.notes = make("div", { class: "wb-quiet" });
     this.undo = make("button", { text: "Undo", onclick: () => act({ kind: "undo" }) });
     this.reset = make("button", { text: "All as yours", onclick: () => this.send({}) });
     this.copy = make("button", { text: "Copy as code", onclick: () => this.askCode() });
@@ -32,7 +33,7 @@ export class Groups {
     this.code = make("div", { class: "wb-code", hidden: true });
     this.fieldset = make("fieldset", { class: "wb-switches" });
     const tools = make("div", { class: "wb-four" }, this.presets, this.undo, this.reset, this.copy);
-    this.fieldset.append(make("legend", { text: "Switches" }), this.summary, tools, this.code);
+    this.fieldset.append(make("legend", { text: "Switches" }), this.summary, this.notes, tools, this.code);
     this.fieldset.append(this.list);
     this.element = this.fieldset;
     this.known = "";
@@ -148,6 +149,8 @@ export class Groups {
     this.wanted = status.pending ?? status.settings;
     const waits = status.pending === null ? "" : ` · pending: ${status.pending_text}`;
     say(this.summary, `In force: ${status.settings_text}${waits}`);
+    const notes = (status.notes ?? []).map((text) => make("small", { text }));
+    if (this.notes.textContent !== (status.notes ?? []).join("")) this.notes.replaceChildren(...notes);
     this.undo.disabled = !status.can.undo;
     const root = /** @type {Document | ShadowRoot} */ (this.element.getRootNode());
     for (const [name, one] of this.switches) {

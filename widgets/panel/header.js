@@ -2,13 +2,13 @@
 
 import { make, say } from "./dom.js";
 import { countText, isNumber, shareText, significant } from "../../pages/numbers.js";
-import { LINK_WORDS } from "./link.js";
+import { LINK_WORDS, LOST } from "./link.js";
 
 /**
  * @typedef {{title: string, readonly: boolean, status: string, doing: string, error: string | null,
  *   remedy: string | null, step: number | null, epoch: number | null,
  *   samples_per_s: number | null, overhead: number | null, settings_text: string,
- *   settings: Record<string, any>, pending: Record<string, any> | null, pending_text: string | null,
+ *   notes: string[], settings: Record<string, any>, pending: Record<string, any> | null, pending_text: string | null,
  *   can: Record<string, boolean>, burst: string | null, watch_changes: boolean,
  *   burst_every_s: number | null, notice: {kind: string, text: string} | null}} Status
  * @typedef {(content: Record<string, unknown>) => Promise<any>} Act
@@ -89,9 +89,9 @@ export class Header {
   }
 
   askBursts() {
-    const minutes = Number(this.every.value);
-    const every = this.every.value === "" || !(minutes > 0) ? null : minutes * 60;
-    this.act({ kind: "bursts", watch_changes: this.watch.checked, burst_every_s: every });
+    const { validity, value } = this.every;
+    const minutes = validity.badInput ? "no number of" : value === "" ? null : Number(value);
+    this.act({ kind: "bursts", watch_changes: this.watch.checked, burst_every_minutes: minutes });
   }
 
   open(open = this.stopping.hidden) {
@@ -101,8 +101,11 @@ export class Header {
     else this.buttons.stop.focus();
   }
 
-  /** @param {Status} status @param {import("./link.js").LinkState} link */
-  show(status, link) {
+  /**
+   * @param {Status} status @param {import("./link.js").LinkState} link
+   * @param {boolean} lost whether the last click never reached the kernel
+   */
+  show(status, link, lost) {
     const [sign, word] = WORDS[status.status] ?? ["?", status.status];
     const dead = link !== "live";
     say(this.sign, link === "gone" ? "✕" : dead ? "◆" : sign);
@@ -111,7 +114,7 @@ export class Header {
     this.element.dataset.status = dead ? link : status.status;
     const trouble = [status.error, status.remedy].filter(Boolean).join(" ");
     say(this.alert, trouble ? `✕ ${trouble}` : "");
-    const notice = status.notice;
+    const notice = lost ? { kind: "error", text: LOST } : status.notice;
     say(this.notice, notice ? `${notice.kind === "error" ? "✕ " : ""}${notice.text}` : "");
     this.notice.dataset.kind = notice?.kind ?? "";
     this.fieldset.disabled = dead;

@@ -53,7 +53,7 @@ export class HistoryView {
 
   /** @param {Row} row @param {Runs} runs @param {boolean} dead */
   row(row, runs, dead) {
-    const note = make("input", { type: "text", "aria-label": `Note on ${row.name}`, placeholder: "note" });
+    const note = make("input", { type: "text", "aria-label": `Note on ${row.name}`, placeholder: "note", maxlength: "500" });
     note.value = row.note;
     note.disabled = dead;
     note.dataset.key = `note-${row.name}`;

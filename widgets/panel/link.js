@@ -21,6 +21,8 @@ export const LINK_WORDS = {
     "Disconnected: the kernel does not answer. If it was restarted, run this cell again; Runs are on disk.",
 };
 
+export const LOST = "The last click did not reach the kernel: press again.";
+
 /** What is known of a kernel's link. @returns {LinkState} */
 export function judge(
   /** @type {{waited: number, silent: number, kernel: string | null}} */ { waited, silent, kernel },
@@ -43,6 +45,8 @@ export class Link {
     this.open = new Map();
     /** When each message was sent that the kernel has not taken yet. @type {Map<string, number>} */
     this.untaken = new Map();
+    /** Whether the last thing that was asked got lost on its way. */
+    this.lost = false;
     this.heard = performance.now();
     this.pinged = this.heard;
     this.timer = setInterval(() => this.look(), 250);
@@ -55,6 +59,7 @@ export class Link {
   /** Send a message; resolves with the kernel's answer. @param {Record<string, unknown>} content */
   ask(content) {
     const ticket = Math.random().toString(36).slice(2);
+    this.lost = false;
     this.untaken.set(ticket, performance.now());
     const answered = new Promise((settle) => this.open.set(ticket, settle));
     this.post({ ...content, ticket });
@@ -82,11 +87,26 @@ export class Link {
     this.heard = performance.now();
     if (content.kind === "taken") this.untaken.delete(content.ticket);
     if (content.kind === "answer") {
-      this.untaken.delete(content.ticket);
-      this.open.get(content.ticket)?.(content);
-      this.open.delete(content.ticket);
+      if (content.ticket === "ping") this.give(this.untaken.get("ping") ?? 0);
+      this.settle(content.ticket, content);
     }
     this.look();
+  }
+
+  /** The kernel takes messages in their order: what is older than an answered ping is lost. */
+  give(/** @type {number} */ pinged) {
+    for (const [ticket, sent] of [...this.untaken]) {
+      if (ticket === "ping" || sent >= pinged) continue;
+      this.lost = true;
+      this.settle(ticket, { error: LOST });
+    }
+    if (this.lost) this.changed(this.state);
+  }
+
+  settle(/** @type {string} */ ticket, /** @type {any} */ answer) {
+    this.untaken.delete(ticket);
+    this.open.get(ticket)?.(answer);
+    this.open.delete(ticket);
   }
 
   look() {

@@ -32,6 +32,7 @@ function view(store, model, el, host) {
     system: store.system,
     reasons: /** @type {Record<string, string>} */ ({}),
     marks: /** @type {{at: number, label: string}[]} */ ([]),
+    inForce: 0,
     colours: /** @type {Record<string, string>} */ ({}),
   };
   const charts = new Charts(source);
@@ -55,11 +56,12 @@ function view(store, model, el, host) {
     const said = store.sections.changes ?? { rows: [], fields: {} };
     source.colours = look.colours;
     source.reasons = look.reasons ?? {};
+    source.inForce = said.in_force ?? 0;
     source.marks = said.rows
       .filter((/** @type {any} */ row) => row.at_s !== null)
       .map((/** @type {any} */ row) => ({ at: row.at_s, label: String(row.number) }));
     if (offers) groups.build(offers);
-    header.show(status, state);
+    header.show(status, state, link.lost);
     groups.show(status, said.fields, dead);
     findings.show(store.sections.findings, store.sections.trial ?? null, dead, status.readonly);
     changes.show(said, status.readonly);
@@ -103,9 +105,10 @@ async function unfold(place, answer, model, host) {
     place.append(inner);
     try {
       await embed(inner, widget, model, host);
-    } catch {
-      const next = "This front end cannot show it here. In the next cell: panel.timeline";
-      inner.append(make("p", { text: next }));
+    } catch (error) {
+      const why = /** @type {Error} */ (error)?.message ?? String(error);
+      const text = `This front end cannot show it here (${why}). In the next cell: panel.timeline`;
+      inner.append(make("p", { text }));
     }
   }
   shut.focus();

@@ -8,8 +8,8 @@ from workbench.errors import RunError
 from workbench.pages.escape import visible
 from workbench.run.source import Runs
 from workbench.store.folder import RunEntry, list_runs
-from workbench.units import bytes_text
-from workbench.widgets.panel.view import effect_text, size_words
+from workbench.units import bytes_text, time_text
+from workbench.widgets.panel.view import effect_text
 from workbench.widgets.words import settings_words
 
 SHOWN = 50
@@ -50,7 +50,7 @@ class Shelf:
             "name": visible(entry.folder.name),
             "created": entry.created[:16].replace("T", " "),
             "settings": visible(settings_words(entry.settings)),
-            "step": size_words(entry.step_ns),
+            "step": time_text(entry.step_ns),
             "size": bytes_text(entry.size_bytes),
             "note": self.note(entry.folder),
             "verdict": verdict,

@@ -1,6 +1,6 @@
 /** What each live chart shows, and the sentence that it says above. */
 
-import { NOT_MEASURED, bytesText, countText, plainText, rateText, shareText, timeText } from "../../pages/numbers.js";
+import { NOT_MEASURED, bytesText, countText, isNumber, plainText, rateText, shareText, timeText } from "../../pages/numbers.js";
 import { quantile } from "./scale.js";
 
 /**
@@ -8,12 +8,14 @@ import { quantile } from "./scale.js";
  * @typedef {{name: string, label: string, look: string, dash?: boolean,
  *   of?(columns: Columns): ArrayLike<number>}} SeriesSpec
  * @typedef {{median(name: string): number | null, share(name: string): number | null,
- *   columns: Columns, reasons: Record<string, string>}} Seen
+ *   columns: Columns, reasons: Record<string, string>, words: string}} Seen
  * @typedef {{id: string, name: string, source: "steps" | "system", wide: boolean, stacked: boolean,
  *   top: "usual" | "share" | "most", series: SeriesSpec[], write(value: number | null): string,
  *   title(seen: Seen): string, about(seen: Seen): string}} ChartSpec
  */
 
+/** So many losses, of the newest steps in view, are told as one. */
+const LOSSES = 20;
 const PARTS = ["input_ns", "forward_ns", "backward_ns", "optimizer_ns", "other_ns"];
 /** @type {Record<string, string>} */
 const PART_WORDS = {
@@ -42,10 +44,23 @@ function stepTitle(seen) {
 /** @param {Seen} seen */
 function stepAbout(seen) {
   const values = seen.columns.step_ns;
-  const count = Array.from(seen.columns.pooled).reduce((sum, one) => sum + one, 0);
   if (values.length === 0) return "Start the training to see it.";
+  const pooled = Array.from(seen.columns.pooled);
+  const several = pooled.some((one) => one > 1) ? ", older ones as means of several" : "";
   const late = values.length >= 20 ? ` · 95 % below ${timeText(quantile(values, 0.95))}` : "";
-  return `median of ${count === 1 ? "one step" : `${countText(count)} steps`} in view${late}`;
+  return `median of ${stepsText(pooled)} ${seen.words}${several}${late}`;
+}
+
+/** How many steps were measured. @param {number[]} pooled by row */
+function stepsText(pooled) {
+  const count = pooled.reduce((sum, one) => sum + one, 0);
+  return count === 1 ? "one step" : `${countText(count)} steps`;
+}
+
+/** @param {Seen} seen */
+function partsAbout(seen) {
+  const pooled = Array.from(seen.columns.pooled);
+  return pooled.length ? `share of the time of ${stepsText(pooled)} ${seen.words}` : "";
 }
 
 /** @param {Seen} seen */
@@ -53,7 +68,7 @@ function useTitle(seen) {
   const device = seen.median("device_share");
   const host = seen.median("cpu_share");
   if (device !== null) return `The GPU is idle ${shareText(1 - device)} of the time`;
-  if (host !== null) return `Processors are ${shareText(host)} busy`;
+  if (host !== null) return `The machine's processors are ${shareText(host)} busy`;
   return `Use of the machine: ${NOT_MEASURED}`;
 }
 
@@ -73,18 +88,18 @@ function useAbout(seen) {
 /** @param {Seen} seen */
 function inputTitle(seen) {
   const read = seen.median("disk_read_bytes_s");
-  if (read === null) return `Storage and network: ${NOT_MEASURED}`;
   const net = seen.median("network_in_bytes_s");
-  if (net !== null && net > read) return `${rateText(net)} arrive from the network`;
-  return read < 1 ? "Nothing is read from storage" : `${rateText(read)} are read from storage`;
+  const said = [];
+  if (read !== null) said.push(`reads ${read < 1 ? "nothing" : rateText(read)} from storage`);
+  if (net !== null) said.push(`receives ${net < 1 ? "nothing" : rateText(net)} from the network`);
+  return said.length ? `The machine ${said.join(", ")}` : `Storage and network: ${NOT_MEASURED}`;
 }
 
 /** @param {Seen} seen */
 function inputAbout(seen) {
   const depth = seen.median("queue_depth");
-  return depth === null
-    ? "batches ready in the loader: not measured"
-    : `${plainText(depth)} batches ready in the loader`;
+  const ready = depth === null ? NOT_MEASURED : plainText(depth);
+  return `of all processes · batches ready in the loader: ${ready}`;
 }
 
 /** @param {Seen} seen */
@@ -95,16 +110,23 @@ function memoryTitle(seen) {
     values && values.length && Number.isFinite(values[values.length - 1])
       ? values[values.length - 1]
       : null;
-  if (last(device) !== null) return `${bytesText(last(device))} in use on the GPU`;
+  if (last(device) !== null) return `The process has ${bytesText(last(device))} of the GPU allocated`;
   if (last(host) !== null) return `The process holds ${bytesText(last(host))}`;
   return `Memory: ${NOT_MEASURED}`;
 }
 
 /** @param {Seen} seen */
 function lossTitle(seen) {
-  const values = Array.from(seen.columns.loss ?? []).filter(Number.isFinite);
+  const values = Array.from(seen.columns.loss ?? []).filter(isNumber);
   if (values.length === 0) return `Loss: ${NOT_MEASURED}`;
-  return `The loss is ${plainText(quantile(values.slice(-20), 0.5))}`;
+  return `The loss is ${plainText(quantile(values.slice(-LOSSES), 0.5))}`;
+}
+
+/** @param {Seen} seen */
+function lossAbout(seen) {
+  const values = Array.from(seen.columns.loss ?? []).filter(isNumber);
+  if (values.length === 0) return "";
+  return values.length === 1 ? "of one step" : `median of the last ${Math.min(LOSSES, values.length)} ${seen.words}`;
 }
 
 /** @param {Columns} columns @param {string} name */
@@ -148,7 +170,7 @@ export const CHARTS = [
     ],
     write: shareText,
     title: partsTitle,
-    about: () => "share of each step",
+    about: partsAbout,
   },
   {
     id: "use",
@@ -207,6 +229,6 @@ export const CHARTS = [
     series: [{ name: "loss", label: "loss", look: "ink" }],
     write: plainText,
     title: lossTitle,
-    about: () => "median of the last 20 steps",
+    about: lossAbout,
   },
 ];

@@ -9,7 +9,8 @@ from workbench.pages.findings import findings_section, findings_text
 from workbench.pages.table import NOT_KNOWN, Column, Table, table_html, table_text
 from workbench.units import NOT_MEASURED, bytes_text, share_text, significant, time_text
 from workbench.widgets.panel.drawing import PARTS, part_totals, parts_picture, step_picture
-from workbench.widgets.panel.feed import system_columns, unprofiled
+from workbench.widgets.panel.feed import in_force, system_columns, unprofiled
+from workbench.widgets.panel.view import cost, number_in_force, other_settings
 from workbench.widgets.words import word
 
 if TYPE_CHECKING:
@@ -37,13 +38,16 @@ def static_html(desk: "Desk") -> str:
         parts.append(f"<p>✕ {escape(trouble)}</p>")
     run, findings = desk.recorded()
     if findings is not None:
-        parts += [f"<h3>Findings in {escape(run.name)}</h3>", findings_section(findings)]  # type: ignore[union-attr]
+        parts += [f"<h3>Findings in {escape(run.name)}</h3>", *_under(desk, run)]  # type: ignore[union-attr]
+        parts.append(findings_section(findings))
     if _count(steps):
         marks = [(c.number, c.step) for c in desk.session.changes if c.applied_ns is not None]
         parts += ["<h3>Step time</h3>", step_picture(steps, marks)]
-        parts += ["<h3>Where a step goes</h3>", parts_picture(part_totals(steps))]
-        parts.append(table_html(parts_table(steps), caption=False))
-        parts += ["<h3>Beside the steps</h3>", table_html(beside_table(desk, steps), caption=False)]
+        mine, words = scope(desk, steps)
+        parts += [f"<h3>Where a step goes{words}</h3>", parts_picture(part_totals(mine))]
+        parts.append(table_html(parts_table(mine), caption=False))
+        beside = table_html(beside_table(desk, mine), caption=False)
+        parts += [f"<h3>Beside the steps{words}</h3>", beside]
     for table in (settings_table(desk), changes_table(desk), runs_table(desk)):
         if table.rows:
             parts += [f"<h3>{escape(table.caption)}</h3>", table_html(table, caption=False)]
@@ -55,7 +59,8 @@ def static_text(desk: "Desk") -> str:
     steps = unprofiled(desk.session.telemetry.columns(0))
     parts = [visible(verdict(desk, steps)), visible(_how(desk))]
     if _count(steps):
-        parts += [table_text(parts_table(steps)), table_text(beside_table(desk, steps))]
+        mine, _ = scope(desk, steps)
+        parts += [table_text(parts_table(mine)), table_text(beside_table(desk, mine))]
     tables = (settings_table(desk), changes_table(desk))
     parts += [table_text(table) for table in tables if table.rows]
     _, findings = desk.recorded()
@@ -69,14 +74,28 @@ def verdict(desk: "Desk", steps: Any) -> str:
     state = desk.session.state
     if not _count(steps):
         return f"{_WORDS.get(state.status, state.status)}: {desk.title}"
-    median = time_text(_median(steps["step_ns"]))
-    totals = part_totals(steps)
+    mine, words = scope(desk, steps)
+    totals = part_totals(mine)
     whole = sum(ns for ns in totals.values() if ns)
     waits = totals["input_ns"]
-    said = f"A step of {desk.title} takes {median}"
+    said = f"A step of {desk.title} takes {time_text(_median(mine['step_ns']))}{words}"
     if waits is not None and whole:
         said += f", {share_text(waits / whole)} of it waiting for data"
     return said
+
+
+def scope(desk: "Desk", steps: Any) -> tuple[Any, str]:
+    """The steps under the settings of the last one, and what they are where others were before."""
+    mine = in_force(steps)
+    last = int(mine["change"][-1]) if "change" in mine else 0
+    if last != number_in_force(desk.session.changes):
+        return mine, f" under the settings of change {last}" if last else " as yours"
+    return mine, f" since change {last}" if _count(mine) < _count(steps) else ""
+
+
+def _under(desk: "Desk", run: Any) -> list[str]:
+    told = other_settings(run, desk.session.state.settings)
+    return [] if told is None else [f"<p>⚠ {escape(told)}</p>"]
 
 
 def parts_table(steps: Any) -> Table:
@@ -96,8 +115,8 @@ def parts_table(steps: Any) -> Table:
 
 
 def beside_table(desk: "Desk", steps: Any) -> Table:
-    """Loss, machine and storage: medians of what was sampled."""
-    rows = desk.session.telemetry.system(0)
+    """Loss, machine and storage: medians of what was sampled beside these steps."""
+    rows = desk.session.telemetry.system(int(steps["at_ns"][0]) - 1)
     seen = system_columns(rows) if "at_ns" in rows else {}
 
     def median(name: str) -> float | None:
@@ -107,11 +126,11 @@ def beside_table(desk: "Desk", steps: Any) -> Table:
     told = (
         ("loss, last 20 steps", NOT_MEASURED if loss is None else significant(loss)),
         ("GPU in use", share_text(median("device_share"))),
-        ("GPU memory", bytes_text(median("device_bytes"))),
-        ("processors busy", share_text(median("cpu_share"))),
+        ("GPU memory of the process", bytes_text(median("device_bytes"))),
+        ("processors of the machine busy", share_text(median("cpu_share"))),
         ("memory of the process", bytes_text(median("rss_bytes"))),
-        ("read from storage a second", bytes_text(median("disk_read_bytes_s"))),
-        ("received from the network a second", bytes_text(median("network_in_bytes_s"))),
+        ("read from storage by the machine, a second", bytes_text(median("disk_read_bytes_s"))),
+        ("received by the machine, a second", bytes_text(median("network_in_bytes_s"))),
     )
     columns = (Column(name="what"), Column(name="median", kind="value"))
     return Table(caption="Beside the steps", columns=columns, rows=told)
@@ -130,8 +149,8 @@ def changes_table(desk: "Desk") -> Table:
     """Every change of a switch with its effect."""
     told = desk.sections()["changes"]["rows"]
     kept = ("number", "text", "step", "before", "after")
-    rows = tuple((*(row[k] for k in kept), row["error"] or row["effect"]) for row in told)
-    names = ("no.", "change", "from step", "before", "after", "effect")
+    rows = tuple((*(r[k] for k in kept), r["error"] or r["effect"], r["note"]) for r in told)
+    names = ("no.", "change", "from step", "before", "after", "effect", "note")
     columns = tuple(Column(name=n) for n in names)
     return Table(caption="What the switches did", columns=columns, rows=rows)
 
@@ -147,11 +166,10 @@ def runs_table(desk: "Desk") -> Table:
 
 def _how(desk: "Desk") -> str:
     state = desk.session.state
-    cost = None if state.overhead_ratio is None else max(0.0, state.overhead_ratio - 1)
     said = [
         f"{_WORDS.get(state.status, state.status)} when this was shown",
         f"step {state.step}" if state.step else "no step yet",
-        f"watching costs {NOT_MEASURED if cost is None else share_text(cost)}",
+        f"watching costs {share_text(cost(state.overhead_ratio))}",
         f"settings: {state.settings}",
     ]
     return " · ".join(said)

@@ -7,7 +7,7 @@ export const STEPS_KEPT = 10000;
 const SYSTEM_KEPT = 4800;
 const STEP_COLUMNS = [
   ...["step", "at_s", "step_ns", "input_ns", "forward_ns", "backward_ns", "optimizer_ns"],
-  ...["other_ns", "loss", "samples", "pooled"],
+  ...["other_ns", "loss", "samples", "change", "pooled"],
 ];
 const SYSTEM_COLUMNS = [
   ...["at_s", "device_share", "device_bytes", "device_power_w", "device_clock_hz", "cpu_share"],

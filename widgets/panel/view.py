@@ -12,7 +12,7 @@ from workbench.pages.evidence import evidence_rows
 from workbench.pages.findings import bound, mark, setting_text, where
 from workbench.settings import Settings
 from workbench.statistics.change import Change
-from workbench.units import NOT_MEASURED, count_text, share_text, time_text
+from workbench.units import count_text, share_text, time_text
 from workbench.widgets.words import differing_words, settings_words
 
 COMPARED = 200
@@ -54,9 +54,10 @@ def status_section(state: Any, *, title: str, readonly: bool, changes: int) -> d
         "samples_per_s": number(state.samples_per_s),
         "overhead": cost(state.overhead_ratio),
         "settings": settings,
-        "settings_text": settings_words(settings),
+        "settings_text": visible(settings_words(settings)),
+        "notes": [visible(note) for note in state.notes],
         "pending": pending,
-        "pending_text": None if pending is None else differing_words(settings, pending),
+        "pending_text": None if pending is None else visible(differing_words(settings, pending)),
         "can": {**can(state.status), "undo": changes > 0 and can(state.status)["apply"]},
     }
 
@@ -87,7 +88,12 @@ def changes_section(changes: Sequence[Any], steps: Mapping[str, NDArray[Any]]) -
                 text = f"with {len(names) - 1} more: {text}"
             told = {"verdict": change.effect.verdict, "text": f"last time {text}"}
             last.update(dict.fromkeys(names, told))
-    return {"rows": rows, "fields": last}
+    return {"rows": rows, "fields": last, "in_force": number_in_force(changes)}
+
+
+def number_in_force(changes: Sequence[Any]) -> int:
+    """The number of the last change that came into force; 0 before any."""
+    return max((change.number for change in changes if change.applied_ns is not None), default=0)
 
 
 def _fields(change: Any) -> list[str]:
@@ -101,14 +107,13 @@ def _change(
     before, after = (_median(steps, *span) for span in ((start, change.step), (change.step, end)))
     effect = change.effect
     refused = change.applied_ns is None
-    told = [text for text in (change.error, change.note) if text]
     return {
         "number": change.number,
         "step": count_text(change.step),
         "text": visible(differing_words(change.before.to_json(), change.after.to_json())),
-        "error": visible(" ".join(told)) if change.error else None,
+        "error": visible(change.error) if change.error else None,
         "verdict": "" if effect is None else effect.verdict,
-        "effect": "too few steps yet" if effect is None else effect_text(effect, change.per),
+        "effect": "too few steps to tell" if effect is None else effect_text(effect, change.per),
         "note": visible(change.note or ""),
         "before": time_text(before),
         "after": time_text(None if refused else after),
@@ -135,16 +140,33 @@ def effect_text(change: Change, per: str = "step") -> str:
     return f"{sign} {interval_text(change.ratio, change.low, change.high)} time{whose}"
 
 
-def findings_section(run: Any | None, findings: Sequence[Any] | None) -> dict[str, Any]:
-    """The findings of the last recording, worst first."""
+def findings_section(
+    run: Any | None, findings: Sequence[Any] | None, settings: Settings
+) -> dict[str, Any]:
+    """The findings of the last recording, worst first; ``settings`` are those in force now."""
     if run is None or findings is None:
-        return {"run": None, "rows": [], "empty": NEVER}
+        return {"run": None, "under": None, "rows": [], "empty": NEVER}
     rows = [_finding(i, found) for i, found in enumerate(findings)]
-    return {"run": visible(run.name), "rows": rows, "empty": CLEAN}
+    return {
+        "run": visible(run.name),
+        "under": other_settings(run, settings),
+        "rows": rows,
+        "empty": CLEAN,
+    }
+
+
+def other_settings(run: Any, settings: Settings) -> str | None:
+    """What a Run was recorded under, where other settings are in force now."""
+    recorded = {} if run.record is None else Settings.from_json(run.record.settings).to_json()
+    if recorded == settings.to_json():
+        return None
+    was, now = (visible(settings_words(each)) for each in (recorded, settings.to_json()))
+    return f"Recorded under other settings ({was}) than those in force now ({now})."
 
 
 def _finding(i: int, found: Any) -> dict[str, Any]:
-    about = " · ".join(part for part in (found.code, where(found)) if part)
+    about = visible(" · ".join(part for part in (found.code, where(found)) if part))
+    setting = setting_text(found)
     return {
         "id": str(i),
         "mark": mark(found),
@@ -154,7 +176,7 @@ def _finding(i: int, found: Any) -> dict[str, Any]:
         "evidence": evidence_rows(found.evidence)[:EVIDENCE],
         "about": about,
         "bound": bound(found),
-        "setting": setting_text(found),
+        "setting": None if setting is None else visible(setting),
         "can_try": bool(found.setting) and found.verdict != "no",
         "can_show": True,
     }
@@ -206,8 +228,3 @@ def burst_words(burst: Any | None) -> str | None:
         "reading": "Burst: reading…",
     }
     return None if burst is None else words.get(burst.status)
-
-
-def size_words(step_ns: float | None) -> str:
-    """A median step, or that there is none."""
-    return NOT_MEASURED if step_ns is None else time_text(step_ns)

@@ -36,6 +36,7 @@ class Seen:
     overhead_ratio: float | None = None
     bursts: "tuple[Recorded, ...]" = ()
     trial: None = None
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

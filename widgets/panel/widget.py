@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.errors import MissingExtraError, WorkbenchError
+from workbench.pages.escape import visible
 from workbench.pages.script import joined
 from workbench.settings import Settings
 from workbench.widgets.panel.desk import Desk
@@ -176,7 +177,7 @@ class Panel(anywidget.AnyWidget):
             str(error) if isinstance(error, WorkbenchError) else f"{type(error).__name__}: {error}"
         )
         self.desk.say(text, kind="error")
-        return text
+        return visible(text)
 
     def _told(self, kind: str) -> None:
         """Something happened in the session: called from its thread, so it only pokes."""

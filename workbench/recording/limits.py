@@ -85,15 +85,19 @@ class Limits:
         self._stage = name
         try:
             self._open = True
-            if self._late:
-                raise _TimeUp
-            if self._interrupts:
-                raise KeyboardInterrupt
+            self._obey()
         except BaseException:  # nobody leaves a stage that was not entered
             self._open = False
             raise
         if not self._is_main:
             self._code.name = name
+
+    def _obey(self) -> None:
+        """Raise what has waited for a stage."""
+        if self._late:
+            raise _TimeUp
+        if self._interrupts:
+            raise KeyboardInterrupt
 
     def _reaches(self, frame: FrameType | None) -> bool:
         """Whether the user's code was interrupted, and not the end of a stage."""
