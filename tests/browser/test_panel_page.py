@@ -41,7 +41,19 @@ def busy(bench: Bench) -> None:
     settings = Settings(workers=2)
     at = last_ns(session)
     told = effect(0.69, 0.66, 0.72)
-    session.changes = (change(1, 300, Settings(), settings, effect=told, applied_ns=at, note=LEFT),)
+    session.changes = (
+        change(
+            1,
+            300,
+            Settings(),
+            settings,
+            effect=told,
+            before_ns=20e6,
+            after_ns=13.8e6,
+            applied_ns=at,
+            note=LEFT,
+        ),
+    )
     train(session, 300, first=300, step_ms=13.8, input_share=0.1)
     run = recorded("digits-burst")
     done = SimpleNamespace(status="done", run=run, findings=(FINDING,))

@@ -23,9 +23,9 @@ def trained(folder: Path) -> Kernel:
     kernel = Kernel(folder)
     train(kernel.session, 100)
     settings = Settings(workers=2)
-    told = effect(0.5, 0.48, 0.53)
+    told = {"effect": effect(0.5, 0.48, 0.53), "before_ns": 20e6, "after_ns": 10e6}
     kernel.session.changes = (
-        change(1, 100, Settings(), settings, effect=told, note="the epoch began anew"),
+        change(1, 100, Settings(), settings, note="the epoch began anew", **told),
     )
     train(kernel.session, 100, first=100, step_ms=10)
     kernel.session.become(status="stopped", settings=settings)

@@ -12,7 +12,7 @@ from workbench.figures import palette
 from workbench.pages.escape import visible
 from workbench.settings import Settings
 from workbench.widgets.panel.code import code
-from workbench.widgets.panel.feed import Feed, unprofiled
+from workbench.widgets.panel.feed import Feed
 from workbench.widgets.panel.grouping import grouped
 from workbench.widgets.panel.own import own_values
 from workbench.widgets.panel.runs import Shelf
@@ -27,7 +27,6 @@ from workbench.widgets.panel.view import (
 Content = Mapping[str, Any]
 Result = dict[str, Any] | None
 BURST_STEPS = 10
-FEW_STEPS = 64
 REPORT_LIMIT_S = 900
 LOOK = ("input", "forward", "backward", "optimizer", "host_other", "host_operators", "compute")
 
@@ -116,7 +115,7 @@ class Desk:
             "burst_every_s": self.session.burst_every_s,
             "notice": self.notice,
         }
-        told = self._told_changes(changes, state.step)
+        told = self._told_changes(changes)
         if self._history is None:
             self._history = self.shelf.section()
         trial = None if state.trial is self._dismissed else state.trial
@@ -175,13 +174,12 @@ class Desk:
         used = self.session.state.settings.device or self.effective.get("device")
         return used is not None and str(used).startswith("cpu")
 
-    def _told_changes(self, changes: Any, step: int) -> dict[str, Any]:
-        """What the switches did; reckoned again when something changed, or every few steps."""
-        key = (tuple((c.number, c.effect, c.error) for c in changes), step // FEW_STEPS)
+    def _told_changes(self, changes: Any) -> dict[str, Any]:
+        """What the switches did; reckoned again when something changed."""
+        key = tuple((c.number, c.effect, c.error) for c in changes)
         if self._changes is not None and self._changes[0] == key:
             return self._changes[1]
-        steps = unprofiled(self.session.telemetry.columns(0)) if changes else {}
-        told = changes_section(changes, steps)
+        told = changes_section(changes)
         for row, change in zip(told["rows"], changes, strict=True):
             at = change.applied_ns
             row["at_s"] = None if at is None else self.feed.seconds(at)

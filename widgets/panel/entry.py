@@ -87,13 +87,20 @@ def panel(
 def train_and_stop(session: Any, steps: int, time_limit_s: float) -> None:
     """Train so many steps, record a burst, and put everything back; returns when it is over."""
     until = time.monotonic() + time_limit_s
+
+    def recorded(kind: str) -> None:
+        """No step is trained while the recording is read: those shown are those asked for."""
+        if kind == "burst" and session.state.bursts[-1].status == "reading":
+            session.pause()
+
+    unlisten = session.listen(recorded)
     session.start()
     try:
         _wait(lambda: (session.state.step or 0) >= steps, session, until)
         if session.state.status == "running":
-            burst = session.burst()
-            burst.wait(max(0.0, until - time.monotonic()))
+            session.burst().wait(max(0.0, until - time.monotonic()))
     finally:
+        unlisten()
         session.stop(keep=False)
 
 

@@ -1,10 +1,9 @@
 """What the page shows of a session, as plain data: status, changes, findings, trial, Runs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from workbench.figures.comparison import MARKS, interval_text
 from workbench.pages.escape import visible
@@ -15,8 +14,6 @@ from workbench.statistics.change import Change
 from workbench.units import count_text, share_text, time_text
 from workbench.widgets.words import differing_words, settings_words
 
-COMPARED = 200
-"""Steps on each side of a change whose median is shown."""
 EVIDENCE = 12
 
 NEVER = "Record a burst: ten steps under torch.profiler say what is wrong, worst first."
@@ -72,15 +69,12 @@ def number(value: Any) -> float | None:
     return float(value) if value is not None and np.isfinite(value) else None
 
 
-def changes_section(changes: Sequence[Any], steps: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
-    """Every change of a switch with the median step before and after it."""
+def changes_section(changes: Sequence[Any]) -> dict[str, Any]:
+    """Every change of a switch, with the medians of what its effect compares."""
     rows: list[dict[str, Any]] = []
     last: dict[str, dict[str, str]] = {}
-    applied = [change.step for change in changes if change.applied_ns is not None]
     for change in changes:
-        start = max((step for step in applied if step < change.step), default=None)
-        end = min((step for step in applied if step > change.step), default=None)
-        rows.append(_change(change, steps, start, end))
+        rows.append(_change(change))
         if change.effect is not None and change.error is None:
             names = _fields(change)
             text = effect_text(change.effect, change.per)
@@ -101,12 +95,13 @@ def _fields(change: Any) -> list[str]:
     return [n for n in {**before, **after} if before.get(n) != after.get(n)]
 
 
-def _change(
-    change: Any, steps: Mapping[str, NDArray[Any]], start: int | None, end: int | None
-) -> dict[str, Any]:
-    before, after = (_median(steps, *span) for span in ((start, change.step), (change.step, end)))
+def _change(change: Any) -> dict[str, Any]:
     effect = change.effect
-    refused = change.applied_ns is None
+    each = " a sample" if change.per == "sample" else ""
+    before, after = (
+        time_text(ns) + (each if ns is not None else "")
+        for ns in (change.before_ns, change.after_ns)
+    )
     return {
         "number": change.number,
         "step": count_text(change.step),
@@ -115,20 +110,9 @@ def _change(
         "verdict": "" if effect is None else effect.verdict,
         "effect": "too few steps to tell" if effect is None else effect_text(effect, change.per),
         "note": visible(change.note or ""),
-        "before": time_text(before),
-        "after": time_text(None if refused else after),
+        "before": before,
+        "after": after,
     }
-
-
-def _median(steps: Mapping[str, NDArray[Any]], start: int | None, end: int | None) -> float | None:
-    if "step" not in steps or not len(steps["step"]):
-        return None
-    numbers = steps["step"]
-    low = 0 if start is None else int(np.searchsorted(numbers, start))
-    high = len(numbers) if end is None else int(np.searchsorted(numbers, end))
-    times = steps["step_ns"][low:high][-COMPARED:]
-    times = times[np.isfinite(times)]
-    return float(np.median(times)) if len(times) else None
 
 
 def effect_text(change: Change, per: str = "step") -> str:

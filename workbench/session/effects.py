@@ -19,6 +19,16 @@ LEAD = 2
 """The first steps after a change find warm caches of the other settings, or none."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Compared:
+    """Both sides of a change, as far as they are known."""
+
+    effect: Effect | None = None
+    before_ns: float | None = None
+    after_ns: float | None = None
+    per: Literal["step", "sample"] = "step"
+
+
 @dataclass(kw_only=True)
 class ChangeRow:
     """A change as it grows."""
@@ -31,13 +41,11 @@ class ChangeRow:
     applied_ns: int | None = None
     error: str | None = None
     note: str | None = None
-    _known: tuple[int, Effect | None, Literal["step", "sample"]] = field(
-        default=(0, None, "step"), repr=False
-    )
+    _known: tuple[int, Compared] = field(default=(0, Compared()), repr=False)
 
     def record(self, telemetry: Telemetry, until: int | None) -> Change:
         """The change as it is known now; ``until`` is the step at which the next one came."""
-        effect, per = self._effect(telemetry, until)
+        known = self._compared(telemetry, until)
         return Change(
             number=self.number,
             asked_ns=self.asked_ns,
@@ -47,22 +55,22 @@ class ChangeRow:
             after=self.after,
             error=self.error,
             note=self.note,
-            effect=effect,
-            per=per,
+            effect=known.effect,
+            before_ns=known.before_ns,
+            after_ns=known.after_ns,
+            per=known.per,
         )
 
-    def _effect(
-        self, telemetry: Telemetry, until: int | None
-    ) -> tuple[Effect | None, Literal["step", "sample"]]:
+    def _compared(self, telemetry: Telemetry, until: int | None) -> Compared:
         if self.applied_ns is None:
-            return None, "step"
+            return Compared()
         steps = telemetry.columns(max(0, self.step - MOST - LEAD))
         number, step = steps["step"], steps["step"]
         count = int(((number >= self.step) & ((until is None) | (number < (until or 0)))).sum())
-        seen, effect, per = self._known
+        seen, known = self._known
         due = count >= LEAST + LEAD and (count >= 2 * seen or seen == 0) and seen < MOST
         if not due:
-            return effect, per
+            return known
         good = ~steps["profiled"] & (steps["step_ns"] > 0)
         after = good & (step >= self.step + LEAD)
         after &= step < (self.step + LEAD + MOST if until is None else until)
@@ -70,14 +78,19 @@ class ChangeRow:
         before = good & (step < self.step)
         if len(mine):
             before &= steps["change"] == mine[0]
-        per = "sample" if _samples(steps, before) != _samples(steps, after) else "step"
-        times = steps["step_ns"] / (steps["samples"] if per == "sample" else 1.0)
+        each = _samples(steps, before) != _samples(steps, after)
+        times = steps["step_ns"] / (steps["samples"] if each else 1.0)
         sides = times[before][-MOST:], times[after][:MOST]
         if min(map(len, sides)) >= LEAST:
             blocks = [np.array_split(side, BLOCKS) for side in sides]
-            effect = compare_steps(blocks[0], blocks[1])
-        self._known = (count, effect, per)
-        return effect, per
+            known = Compared(
+                effect=compare_steps(blocks[0], blocks[1]),
+                before_ns=float(np.nanmedian(sides[0])),
+                after_ns=float(np.nanmedian(sides[1])),
+                per="sample" if each else "step",
+            )
+        self._known = (count, known)
+        return known
 
 
 def _samples(steps: dict[str, Any], which: Any) -> float:

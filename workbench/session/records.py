@@ -67,5 +67,8 @@ class Change:
     effect: "Effect | None" = None
     """Step time after it over step time before it, with its interval; ``None`` until enough steps
     were measured on both sides."""
+    before_ns: float | None = None
+    after_ns: float | None = None
+    """Medians of the very times that ``effect`` compares; ``None`` as long as it is."""
     per: Literal["step", "sample"] = "step"
     """What the effect compares: a sample where the batch size differs."""

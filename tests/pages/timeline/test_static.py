@@ -129,3 +129,11 @@ def pixels(address: str) -> np.ndarray:
     lines = np.frombuffer(zlib.decompress(chunks[b"IDAT"]), np.uint8).reshape(height, -1)
     assert (lines[:, 0] == 0).all()
     return lines[:, 1:].reshape(height, width, 4)
+
+
+def test_what_needs_a_widget_says_so(tmp_path: Path) -> None:
+    page = StaticTimeline(scene=scene_of(loop.run(tmp_path)))
+    assert page.selection is None
+    for asked in (lambda: page.go_to(5031.2, 5988.0), page.summary):
+        with pytest.raises(RunError, match=r"run\.timeline\(static=False\)"):
+            asked()

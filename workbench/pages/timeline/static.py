@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from workbench.errors import RunError
 from workbench.pages.escape import escape, visible
 from workbench.pages.timeline.assets import stylesheet, waking_script
 from workbench.pages.timeline.headline import headline
@@ -26,6 +27,10 @@ REPORT_BYTES = 6_000_000
 LEAST_BYTES = 100_000
 MOST_LANES = 24
 _MARGIN = 2_000
+_NO_WIDGET = (
+    "needs the widget, and this is a page, as papermill and nbconvert get it: leave the cell out "
+    "there, or ask for run.timeline(static=False)."
+)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -35,6 +40,19 @@ class StaticTimeline:
     scene: Scene
     most_bytes: int = NOTEBOOK_BYTES
     """How large it may be; of more events neighbours are drawn together, and it says so."""
+
+    @property
+    def selection(self) -> None:
+        """Nothing: what is selected on a page is not told to Python."""
+        return None
+
+    def go_to(self, start_us: float, end_us: float) -> None:
+        """Refused: a page shows the whole recording until somebody moves it."""
+        raise RunError(f"go_to({start_us:g}, {end_us:g}) {_NO_WIDGET}")
+
+    def summary(self, span_us: Any = None) -> Any:
+        """Refused: a page sums up what is selected on it by itself."""
+        raise RunError(f"summary() {_NO_WIDGET}")
 
     def html(self) -> str:
         """The fragment: style, data, overview and script."""
@@ -97,8 +115,6 @@ def check_bytes(most_bytes: int) -> int:
     Raises:
         RunError: It cannot.
     """
-    from workbench.errors import RunError
-
     if most_bytes < LEAST_BYTES:
         raise RunError(
             f"most_bytes={most_bytes} leaves no room: script and overview alone take about "
