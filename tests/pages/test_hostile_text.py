@@ -144,7 +144,14 @@ def test_reason_for_an_empty_figure(name: str):
 def test_search_page(name: str):
     row = {
         **dict.fromkeys(("setting", "origin", "reason", "decision"), name),
-        **{"time_ns": 5e6, "low_ns": 4e6, "high_ns": 6e6, "gain": 0.1, "kept": True},
+        **{
+            "time_ns": 5e6,
+            "without_ns": 6e6,
+            "low_ns": 4e6,
+            "high_ns": 6e6,
+            "gain": 0.1,
+            "kept": True,
+        },
         **{"memory_bytes": 10, "device_bytes": None, "parity": name},
     }
     view = TuningView(

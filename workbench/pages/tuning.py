@@ -43,6 +43,7 @@ def tuning_html(view: TuningView) -> str:
     return page(
         f'<p class="wb-verdict" role="heading" aria-level="2">{escape(view.sentence)}</p>',
         chart.html(),
+        f'<p class="wb-quiet">{_HOW}</p>',
         f"<details><summary>How it came to this</summary><ol>{history}</ol></details>",
         f"<details><summary>The best settings as code</summary><pre>{code}</pre></details>",
         f'<p class="wb-quiet">Kept in {escape(view.place)}.</p>',
@@ -62,17 +63,25 @@ def tuning_text(view: TuningView) -> str:
         [
             textwrap.fill(visible(view.sentence), WIDTH, break_on_hyphens=False),
             table_text(_narrow(view), caption=False, width=WIDTH),
+            textwrap.fill(_HOW, WIDTH),
             steps,
-            "print(tuning.code()) gives the best settings in plain torch.",
+            "Its .code() gives the best settings in plain torch.",
             textwrap.fill(f"Kept in {visible(view.place)}.", WIDTH, break_long_words=False),
         ]
     )
+
+
+_HOW = (
+    "Each took turns with the best settings so far (without it); its gain is that of neighbouring "
+    "blocks, and may differ from what the two times give."
+)
 
 
 def _narrow(view: TuningView) -> Table:
     columns = (
         Column(name="setting", kind="name"),
         Column(name=f"time a {view.per}", kind="time"),
+        Column(name="without it", kind="time"),
         Column(name="gain", kind="value"),
         Column(name="memory", kind="bytes"),
         Column(name=""),
@@ -81,6 +90,7 @@ def _narrow(view: TuningView) -> Table:
         (
             row["setting"],
             row["time_ns"],
+            row["without_ns"],
             _share(row["gain"]),
             row["device_bytes"] or row["memory_bytes"],
             row["decision"] or "",
@@ -96,6 +106,7 @@ def _wide(view: TuningView) -> Table:
         Column(name="setting", kind="name"),
         Column(name="why"),
         Column(name=f"time a {view.per}", kind="time"),
+        Column(name="without it", kind="time"),
         Column(name="from", kind="time"),
         Column(name="to", kind="time"),
         Column(name="memory", kind="bytes"),
@@ -108,6 +119,7 @@ def _wide(view: TuningView) -> Table:
             row["setting"],
             row["origin"] or "",
             row["time_ns"],
+            row["without_ns"],
             row["low_ns"],
             row["high_ns"],
             row["device_bytes"] or row["memory_bytes"],

@@ -226,6 +226,7 @@ def _shown(row: Mapping[str, Any], *, per_sample: bool) -> dict[str, Any]:
     return {
         **row,
         "time_ns": row[name],
+        "without_ns": base,
         "low_ns": base * (1 - low) if known else None,
         "high_ns": base * (1 - high) if known else None,
     }
