@@ -46,6 +46,7 @@ VERSIONS = (
     *("cuda_runtime_version", "cuda_driver_version", "hip_runtime_version", "hip_driver_version"),
 )
 """Of a Run's record, or of a trace's header."""
+_AT_MOST = "At most all of their time is saved, and half of all other work's (half the bytes)"
 HALF, PLAIN = frozenset(LOW), frozenset({"fp32"})
 
 
@@ -167,9 +168,8 @@ def _unused(facts: Facts, device: DeviceFacts, work: MatrixWork) -> Finding | No
         title=f"Tensor cores stand unused: fp32 products and convolutions take {share_text(share)} "
         f"of the device's time, and {device.name or 'the device'} could compute them in a lower "
         "precision.",
-        advice=f"Try precision {_lower(device)}, and compare time and losses. At most all of their "
-        "time is saved, and half of all other work's (half the bytes), as far as the step waits "
-        "for it.",
+        advice=f"Try precision {_lower(device)}, and compare time and losses. {_AT_MOST}, as far as "
+        "the step waits for it.",
         saving=_most(work, ns),
         share=of_the_step(device, ns),
         setting=_half(device),
@@ -194,8 +194,8 @@ def _on_cpu(facts: Facts, work: MatrixWork) -> Finding | None:
         title=f"This processor multiplies bf16 by itself, in {ratio:.2g} × the time of fp32 "
         f"(measured here), and fp32 products and convolutions take {share_text(share)} of the "
         "step.",
-        advice="Try precision bf16, and compare time and losses: casts around small operators "
-        "take back a part of it.",
+        advice=f"Try precision bf16, and compare time and losses. {_AT_MOST}; casts around small "
+        "operators take back a part of it.",
         saving=_most(work, ns, _own_loading(facts, work)),
         share=share,
         setting={"precision": "bf16"},
