@@ -168,8 +168,8 @@ def _unused(facts: Facts, device: DeviceFacts, work: MatrixWork) -> Finding | No
         title=f"Tensor cores stand unused: fp32 products and convolutions take {share_text(share)} "
         f"of the device's time, and {device.name or 'the device'} could compute them in a lower "
         "precision.",
-        advice=f"Try precision {_lower(device)}, and compare time and losses. {_AT_MOST}, as far as "
-        "the step waits for it.",
+        advice=f"Try precision {_lower(device)}, and compare time and losses. {_AT_MOST}, as far "
+        "as the step waits for it.",
         saving=_most(work, ns),
         share=of_the_step(device, ns),
         setting=_half(device),
