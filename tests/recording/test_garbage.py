@@ -1,7 +1,12 @@
 """Collections are numbers in the steps of record, and ranges in the trace."""
 
 import gc
+import signal
+import sys
+import time
 from pathlib import Path
+
+import pytest
 
 from tests.recording.traces import names
 from workbench.recording.garbage import GarbageProbe
@@ -43,3 +48,26 @@ def test_the_collector_is_left_as_it_was() -> None:
         assert len(gc.callbacks) == len(before) + 1
         probe.stop()
     assert gc.callbacks == before
+
+
+def test_an_interrupt_during_a_collection_is_not_lost() -> None:
+    """Python drops what a callback of the collector raises, and here that is where it comes up."""
+
+    def interrupt(number: int, frame: object) -> None:
+        raise KeyboardInterrupt
+
+    def collected() -> None:
+        signal.setitimer(signal.ITIMER_PROF, 0.03)
+        gc.collect()
+        time.sleep(5)
+
+    many = [[] for _ in range(3_000_000)]  # a collection takes longer than the timer
+    before, hook = signal.signal(signal.SIGPROF, interrupt), sys.unraisablehook
+    try:
+        with GarbageProbe(), pytest.raises(KeyboardInterrupt):
+            collected()
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
+    assert sys.unraisablehook is hook
+    assert len(many) == 3_000_000

@@ -1,6 +1,7 @@
 """Python's garbage collection: numbers in the steps of record, ranges in the trace."""
 
 import gc
+import signal
 import sys
 import threading
 import time
@@ -10,10 +11,16 @@ from typing import Any, Self
 
 RANGE = "workbench.gc"
 GENERATIONS = 3
+_SOON_S = 0.001
 
 
 class GarbageProbe:
-    """Counts and times collections while ``counting``; marks them while ``marking``."""
+    """Counts and times collections while ``counting``; marks them while ``marking``.
+
+    A signal that comes while Python collects reaches its handler in the first line of Python after
+    that, which is one of ours here, and Python drops what is raised there: an interrupt, or torch's
+    word that a worker died. Such a signal is sent once more.
+    """
 
     def __init__(self) -> None:
         self.counting = False
@@ -23,15 +30,19 @@ class GarbageProbe:
         self._ns = [0] * GENERATIONS
         self._started = 0
         self._range: Any = None
+        self._hook: Any = None
 
     def start(self) -> None:
         """Listen to the collector."""
+        self._hook, sys.unraisablehook = sys.unraisablehook, self._dropped
         gc.callbacks.append(self._collect)
 
     def stop(self) -> None:
         """Stop listening; doing it twice is fine."""
         with suppress(ValueError):
             gc.callbacks.remove(self._collect)
+        if sys.unraisablehook == self._dropped:
+            sys.unraisablehook = self._hook
 
     def __enter__(self) -> Self:
         self.start()
@@ -65,6 +76,28 @@ class GarbageProbe:
             generation = min(info["generation"], GENERATIONS - 1)
             self._collections[generation] += 1
             self._ns[generation] += ended - self._started
+
+    def _dropped(self, told: Any) -> None:
+        """Python drops an exception: where it was a signal's and came in our callback, again."""
+        number = _signal_of(told.exc_value) if told.object == self._collect else None
+        if number is None:
+            self._hook(told)
+        else:
+            threading.Thread(target=_send, args=(number,), name="workbench-again").start()
+
+
+def _signal_of(error: BaseException) -> int | None:
+    """The signal whose handler raised it; ``None`` for what went wrong in these lines."""
+    if isinstance(error, KeyboardInterrupt):
+        return signal.SIGINT
+    from_handler = error.__traceback__ is not None and error.__traceback__.tb_next is not None
+    return getattr(signal, "SIGCHLD", None) if from_handler else None
+
+
+def _send(number: int) -> None:
+    time.sleep(_SOON_S)  # the callback is over by then
+    with suppress(ValueError, OSError):
+        signal.pthread_kill(threading.main_thread().ident or 0, number)
 
 
 def _open_range() -> Any:
