@@ -29,7 +29,7 @@ from workbench.errors import TraceError
 from workbench.trace import read
 from workbench.trace.table import DEVICE_WORK, Kind, Trace
 
-pytestmark = pytest.mark.traces
+pytestmark = [pytest.mark.slow, pytest.mark.traces]
 
 Rows = NDArray[np.intp]
 HOST = (Kind.OPERATOR, Kind.ANNOTATION, Kind.PYTHON)

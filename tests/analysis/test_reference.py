@@ -28,7 +28,7 @@ from workbench.analysis.window import foreign_share, recording, window
 from workbench.trace import read
 from workbench.trace.table import DEVICE_WORK, Kind, Trace
 
-pytestmark = pytest.mark.traces
+pytestmark = [pytest.mark.slow, pytest.mark.traces]
 
 
 @dataclass(frozen=True)

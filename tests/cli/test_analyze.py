@@ -12,6 +12,8 @@ import pytest
 from tests.kineto import Kineto
 from tests.run.test_open import gpu_trace
 
+pytestmark = pytest.mark.slow
+
 
 def workbench(*words: str | Path, **env: str) -> subprocess.CompletedProcess[str]:
     """Run the command line in a process of its own."""

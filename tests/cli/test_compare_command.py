@@ -3,9 +3,13 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.cli.test_analyze import workbench
 from tests.run.test_compare import measured
 from tests.run.test_open import gpu_trace
+
+pytestmark = pytest.mark.slow
 
 
 def test_compare_prints_its_document(tmp_path: Path) -> None:

@@ -9,6 +9,8 @@ from tests.run.test_open import gpu_trace
 from tests.trace.reference import names
 from workbench.trace import read
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def trace(tmp_path: Path) -> Path:

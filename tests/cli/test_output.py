@@ -9,6 +9,8 @@ import pytest
 
 from tests.run.test_open import gpu_trace
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def trace(tmp_path: Path) -> Path:

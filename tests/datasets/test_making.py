@@ -15,6 +15,9 @@ from workbench.datasets import cache, digits, images, text
 from workbench.datasets.photographs import PHOTOGRAPHS, TRAIN_WIDTH
 from workbench.errors import DatasetError, MissingExtraError
 
+pytestmark = pytest.mark.slow
+
+
 COUNT = 95
 CLASSES = {photograph.label for photograph in PHOTOGRAPHS}
 

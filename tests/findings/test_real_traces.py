@@ -6,6 +6,9 @@ import pytest
 
 import workbench as wb
 
+pytestmark = pytest.mark.slow
+
+
 HTA = "facebookresearch__HolisticTraceAnalysis/tests__data__"
 TRACELENS = "AMD-AGI__TraceLens/tests__traces__"
 KINETO = "pytorch__kineto/tb_plugin__samples__resnet50_num_workers_"

@@ -26,7 +26,7 @@ from tests.findings.loading import (
 from tests.findings.loops import fired, of
 from workbench.analysis.loader_evidence import EpochStart
 
-pytestmark = pytest.mark.usefixtures("one_thread")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("one_thread")]
 
 
 # D01: a table in memory read one row at a time

@@ -30,7 +30,7 @@ from workbench.findings.finding import Facts
 from workbench.machine.dev_shm import SharedMemory
 from workbench.recording import batch_checks
 
-pytestmark = pytest.mark.usefixtures("one_thread")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("one_thread")]
 
 needs_affinity = pytest.mark.skipif(
     sys.platform != "linux",

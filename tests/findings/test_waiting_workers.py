@@ -14,7 +14,7 @@ from tests.findings.loading import Working, profiled
 from tests.findings.loops import fired, of
 from workbench.findings.finding import Facts
 
-pytestmark = pytest.mark.usefixtures("one_thread")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("one_thread")]
 
 needs_affinity = pytest.mark.skipif(
     sys.platform != "linux",

@@ -9,6 +9,9 @@ import pytest
 
 from tests.house.files import ROOT, copy_project
 
+pytestmark = pytest.mark.slow
+
+
 WITHOUT_TORCH = ("store", "trace", "analysis", "findings", "figures", "pages", "run", "reporting")
 RECORDING = ("recording", "parallel", "workload", "machine", "datasets")
 

@@ -27,6 +27,9 @@ from workbench.machine import (
 from workbench.machine.dtypes import DTYPES, DtypeProbe
 from workbench.machine.trial import grown
 
+pytestmark = pytest.mark.slow
+
+
 READY = "import sys, time\nsay = lambda text: print(text, flush=True)\nsay('{\"device\": {}}')\n"
 
 

@@ -39,6 +39,9 @@ from workbench.errors import RunError, TimeLimitError, WorkloadError
 from workbench.profiling import Capture
 from workbench.recording.bench import Bench
 
+pytestmark = pytest.mark.slow
+
+
 WORKER = {"batch_size": 4, "num_workers": 1}
 NO_MEMORY = r"killed from outside.*fewer workers or smaller batches"
 NO_SHARED_MEMORY = r"no shared memory left.*--shm-size"

@@ -10,6 +10,8 @@ import workbench as wb
 from tests.profiling.failing import Failing
 from tests.profiling.loops import workload
 
+pytestmark = pytest.mark.slow
+
 
 class Refusing(torch.Tensor):
     """Wants no function of torch."""

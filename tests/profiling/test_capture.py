@@ -22,6 +22,8 @@ from workbench.profiling import Capture
 from workbench.recording.window import Window
 from workbench.run.facts import is_capture
 
+pytestmark = pytest.mark.slow
+
 
 def captured(batches: int, folder: str = "runs/mine", **options: Any) -> Capture:
     loop = Trainer()

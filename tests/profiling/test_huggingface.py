@@ -19,7 +19,7 @@ from tests.recording.traces import names, steps
 from workbench.errors import ProfilerBusyError, RunError
 
 # The Trainer itself warns: about pinned memory without a device, and parts of torch it still uses.
-pytestmark = pytest.mark.filterwarnings("ignore")
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 
 
 class Classifier(nn.Module):

@@ -19,6 +19,8 @@ from torch.autograd import profiler
 import workbench as wb
 from tests.profiling.loops import loader, workload
 
+pytestmark = pytest.mark.slow
+
 
 def state(work: wb.Workload) -> dict[str, Any]:
     return {

@@ -18,6 +18,8 @@ from tests.profiling.loops import Slow, Trainer, loader, workload
 from workbench.errors import TimeLimitError, WorkloadError
 from workbench.workload.worker_death import explain_worker_death
 
+pytestmark = pytest.mark.slow
+
 
 class Killed(Dataset[Any]):
     """Its worker is killed at sample 20."""

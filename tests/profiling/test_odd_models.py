@@ -13,6 +13,9 @@ from torch.nn import functional
 import workbench as wb
 from tests.workload.state_bytes import difference, state_bytes
 
+pytestmark = pytest.mark.slow
+
+
 Batch = namedtuple("Batch", "x y")
 
 

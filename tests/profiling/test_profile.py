@@ -27,6 +27,8 @@ from workbench.errors import (
     WorkloadError,
 )
 
+pytestmark = pytest.mark.slow
+
 
 def trace_of(run: wb.Run) -> Path:
     assert run.folder is not None

@@ -20,6 +20,7 @@ from tests.profiling.loops import workload
 from workbench.run.run import Run
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.filterwarnings("ignore:'set_vital' is deprecated"),  # of torchdata
     pytest.mark.filterwarnings("ignore::DeprecationWarning:webdataset"),
     pytest.mark.filterwarnings("ignore::ResourceWarning"),  # WebDataset leaves its files open

@@ -25,6 +25,9 @@ from workbench.profiling import Capture, schedule
 from workbench.recording import plan
 from workbench.recording.window import Window
 
+pytestmark = pytest.mark.slow
+
+
 CPU = [ProfilerActivity.CPU]
 
 

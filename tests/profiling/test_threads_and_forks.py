@@ -14,6 +14,8 @@ from tests.profiling.loops import Trainer, loader, workload
 from workbench.errors import RunError
 from workbench.profiling.capture import Capture
 
+pytestmark = pytest.mark.slow
+
 
 def left_open(steps: int) -> Capture:
     """A capture whose thread ends inside its window: nobody leaves the block."""

@@ -3,9 +3,12 @@
 import subprocess
 import sys
 
+import pytest
 import torch
 
 from workbench.recording.compilation import compile_counters
+
+pytestmark = pytest.mark.slow
 
 
 def test_a_process_that_never_compiles_does_not_import_the_compiler() -> None:

@@ -51,7 +51,7 @@ def test_the_collector_is_left_as_it_was() -> None:
 
 
 def test_an_interrupt_during_a_collection_is_not_lost() -> None:
-    """Python drops what a callback of the collector raises, and here that is where it comes up."""
+    """Python drops what a callback of the collector raises, whosever it is; hypothesis has one."""
 
     def interrupt(number: int, frame: object) -> None:
         raise KeyboardInterrupt

@@ -11,6 +11,8 @@ import pytest
 from workbench.errors import TimeLimitError
 from workbench.recording.limits import LOADING, Limits
 
+pytestmark = pytest.mark.slow
+
 
 def sleep_in_stage(limits: Limits, stage: str = LOADING) -> None:
     with limits.stage(stage):

@@ -22,6 +22,9 @@ from workbench.recording.labels import Labels
 from workbench.recording.window import State, Window
 from workbench.settings import Record
 
+pytestmark = pytest.mark.slow
+
+
 CPU = [ProfilerActivity.CPU]
 
 

@@ -16,7 +16,7 @@ from workbench.run.rank import RankAnalysis
 from workbench.run.run import Run
 from workbench.trace import read
 
-pytestmark = pytest.mark.traces
+pytestmark = [pytest.mark.slow, pytest.mark.traces]
 
 KINETO = "pytorch__kineto/tb_plugin__samples__resnet50_num_workers_"
 NO_WORKERS = f"{KINETO}0__worker0.1623143089861.pt.trace.json.gz"

@@ -17,6 +17,8 @@ from tests.run.test_open import gpu_trace
 from workbench.errors import MissingExtraError, RunError
 from workbench.run.perfetto import PerfettoView, view
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def opened(tmp_path: Path) -> Iterator[PerfettoView]:

@@ -11,7 +11,7 @@ from workbench.run.rank import RankAnalysis
 from workbench.run.run import Run
 from workbench.trace import read
 
-pytestmark = pytest.mark.traces
+pytestmark = [pytest.mark.slow, pytest.mark.traces]
 
 H100 = "KellerJordan__modded-nanogpt/*rank*"
 LONG = "pytorch__torchrec/*sst_long_a2a*"

@@ -13,6 +13,9 @@ from workbench.run import job as job_module
 from workbench.run.run import Run
 from workbench.trace.table import Trace
 
+pytestmark = pytest.mark.slow
+
+
 FOUR = (400, 400, 600, 400)
 """Rank 2 computes 200 us longer: the others wait 200 and everybody transfers 100."""
 

@@ -10,6 +10,9 @@ from pathlib import Path
 import psutil
 import pytest
 
+pytestmark = pytest.mark.slow
+
+
 HEAD = """
 import sys, threading, time
 from multiprocessing import active_children

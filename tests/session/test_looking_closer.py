@@ -16,6 +16,9 @@ from workbench.session import Session
 from workbench.session.watching import changed
 from workbench.settings import Settings
 
+pytestmark = pytest.mark.slow
+
+
 WAIT_S = 120.0
 NAN = float("nan")
 

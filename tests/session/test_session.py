@@ -18,6 +18,9 @@ from workbench.session import Session
 from workbench.settings import Settings
 from workbench.workload import Workload
 
+pytestmark = pytest.mark.slow
+
+
 WAIT_S = 60.0
 
 

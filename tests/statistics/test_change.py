@@ -9,6 +9,9 @@ from tests.statistics.machines import NOISES, steps
 from workbench.statistics.change import Change, compare_steps
 from workbench.statistics.ranks import interval_rank, shift_interval
 
+pytestmark = pytest.mark.slow
+
+
 TRIALS = 400
 AT_MOST = 28
 """7 % of the trials: 5 % is allowed in truth, and 400 trials scatter by 1.1 % around it."""

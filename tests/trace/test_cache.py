@@ -21,6 +21,8 @@ from workbench.trace import cache, open_trace, read
 from workbench.trace.arrow import from_batch, to_batch
 from workbench.trace.table import Trace
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def user_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:

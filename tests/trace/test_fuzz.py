@@ -4,6 +4,7 @@ import gzip
 import json
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -11,6 +12,9 @@ from tests.kineto import Kineto
 from tests.trace import layouts
 from workbench import trace
 from workbench.errors import TraceError
+
+pytestmark = pytest.mark.slow
+
 
 BOUNDED = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 VALUES = st.recursive(

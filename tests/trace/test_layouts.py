@@ -20,6 +20,9 @@ from workbench.trace.notes import Notes
 from workbench.trace.parse import Parser
 from workbench.trace.source import open_source
 
+pytestmark = pytest.mark.slow
+
+
 NAMES = st.text(st.characters(exclude_categories=["Cs"]), max_size=30) | st.sampled_from(
     ['say "hi"', "C:\\dir\\", "a}, {b", '}, {"ph": "X"', "\n  },\n  {", "[memory]", "日本語", "]"]
 )

@@ -20,6 +20,8 @@ from workbench import trace
 from workbench.errors import TraceError
 from workbench.trace import pipes
 
+pytestmark = pytest.mark.slow
+
 
 def text(events: int = 3) -> bytes:
     made = Kineto()

@@ -16,7 +16,7 @@ from workbench import trace
 from workbench.errors import TraceError
 from workbench.trace.table import DEVICE_WORK, Kind, Trace
 
-pytestmark = pytest.mark.traces
+pytestmark = [pytest.mark.slow, pytest.mark.traces]
 
 NOT_TRACES = ("execution-trace", "memory-snapshot", "sqlite", "xplane saved as text")
 REFUSED = ("unparseable json", "memory timeline", *NOT_TRACES)

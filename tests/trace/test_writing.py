@@ -18,6 +18,9 @@ from workbench.trace import read
 from workbench.trace.table import Device, Trace
 from workbench.trace.writing import write_trace
 
+pytestmark = pytest.mark.slow
+
+
 PER_TEST = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 
 

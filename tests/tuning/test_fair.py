@@ -18,6 +18,8 @@ from workbench.tuning.block import Measuring
 from workbench.tuning.fair import FairRuns, _Draft, _Turns, fair_blocks
 from workbench.tuning.samples import same_samples
 
+pytestmark = pytest.mark.slow
+
 
 def measured(work: wb.Workload, *settings: wb.Settings | None, **options: Any) -> FairRuns:
     options = {"steps": 4, "blocks": 2, "time_limit_s": 240, **options}

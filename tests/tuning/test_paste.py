@@ -14,6 +14,9 @@ import workbench as wb
 from workbench.settings import Settings
 from workbench.tuning.paste import pasted
 
+pytestmark = pytest.mark.slow
+
+
 VALUES: dict[str, Any] = {
     "precision": "bf16",
     "matmul_precision": "high",

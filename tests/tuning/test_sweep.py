@@ -17,6 +17,9 @@ from tests.tuning.loops import Sleepy, rows, state_bytes, training
 from workbench.clinic.work import burn
 from workbench.tuning.sweep import LoaderSweep, sweep_loader
 
+pytestmark = pytest.mark.slow
+
+
 STEP_S = 0.03
 
 

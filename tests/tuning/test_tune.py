@@ -20,6 +20,8 @@ from workbench.tuning import candidates as offered
 from workbench.tuning import search as walk
 from workbench.tuning.candidates import Candidate
 
+pytestmark = pytest.mark.slow
+
 
 def busy(seconds: float) -> None:
     """Processor time of this thread, which other load does not shorten."""

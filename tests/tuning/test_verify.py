@@ -29,6 +29,9 @@ from workbench.tuning.trial import FairRuns, Trial, losses_after_as_many
 from workbench.tuning.verification import Verification
 from workbench.tuning.verify import merged
 
+pytestmark = pytest.mark.slow
+
+
 EXPECTED = Parity(verdict="as_expected", reason="all differences are within rounding.")
 
 

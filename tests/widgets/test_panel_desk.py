@@ -17,6 +17,9 @@ from workbench.widgets.panel.desk import Desk
 from workbench.widgets.panel.runs import Shelf
 from workbench.widgets.panel.widget import Panel
 
+pytestmark = pytest.mark.slow
+
+
 FINDING = Finding(
     code="WB101",
     title="The step waits for data",

@@ -12,6 +12,8 @@ from tests.widgets.standin import MS, StandIn, train
 from workbench.widgets.panel.feed import FIRST, MOST, NARROW, WIDE, Feed, in_force, pooled
 from workbench.widgets.panel.sender import Sender
 
+pytestmark = pytest.mark.slow
+
 
 def columns(said: dict[str, Any], buffers: list[bytes]) -> dict[str, np.ndarray]:
     """A block as the page reads it."""

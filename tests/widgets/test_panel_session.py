@@ -19,7 +19,7 @@ from tests.widgets.standin import StandIn
 from tests.widgets.test_panel_desk import FINDING
 from workbench.session import Session
 
-pytestmark = pytest.mark.usefixtures("one_thread")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("one_thread")]
 
 
 def workload() -> wb.Workload:

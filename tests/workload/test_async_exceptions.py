@@ -13,6 +13,8 @@ from workbench.workload import async_exceptions
 from workbench.workload.async_exceptions import Sent, Stages
 from workbench.workload.interrupts import Deferred
 
+pytestmark = pytest.mark.slow
+
 
 class Over(Sent):
     """Enough."""

@@ -18,6 +18,9 @@ from tests.workload.zoo import ZOO, everything
 from workbench.settings import Settings
 from workbench.workload import Workload, prepare
 
+pytestmark = pytest.mark.slow
+
+
 _SETTINGS = {
     "as it is": Settings(),
     "bf16 in micro-batches": Settings(precision="bf16", accumulation=2),

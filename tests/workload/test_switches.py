@@ -20,6 +20,9 @@ from workbench.errors import SettingError
 from workbench.settings import Settings
 from workbench.workload import Workload, precision, prepare
 
+pytestmark = pytest.mark.slow
+
+
 PICTURES = {"cnn", "image_folder"}
 TENSORS = {"cnn", "transformer", "rnn", "tiny_ops"}
 ALL = set(SIX)

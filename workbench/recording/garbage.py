@@ -18,8 +18,8 @@ class GarbageProbe:
     """Counts and times collections while ``counting``; marks them while ``marking``.
 
     A signal that comes while Python collects reaches its handler in the first line of Python after
-    that, which is one of ours here, and Python drops what is raised there: an interrupt, or torch's
-    word that a worker died. Such a signal is sent once more.
+    that, which is that of a callback here, and Python drops what is raised there: an interrupt, or
+    torch's word that a worker died. Such a signal is sent once more.
     """
 
     def __init__(self) -> None:
@@ -78,12 +78,13 @@ class GarbageProbe:
             self._ns[generation] += ended - self._started
 
     def _dropped(self, told: Any) -> None:
-        """Python drops an exception: where it was a signal's and came in our callback, again."""
-        number = _signal_of(told.exc_value) if told.object == self._collect else None
-        if number is None:
-            self._hook(told)
-        else:
+        """Python drops an exception: where it is a signal's and came in a collection, again."""
+        collecting = any(told.object == callback for callback in gc.callbacks)
+        number = _signal_of(told.exc_value) if collecting else None
+        if number is not None:
             threading.Thread(target=_send, args=(number,), name="workbench-again").start()
+        if number is None or (number != signal.SIGINT and told.object != self._collect):
+            self._hook(told)
 
 
 def _signal_of(error: BaseException) -> int | None:

@@ -13,7 +13,7 @@ from workbench.analysis.replay.replay import Replay
 from workbench.analysis.steps import find_steps
 from workbench.trace.cache import open_trace
 
-pytestmark = pytest.mark.traces
+pytestmark = [pytest.mark.slow, pytest.mark.traces]
 
 KINETO = "pytorch__kineto/tb_plugin__samples__resnet50_num_workers"
 HTA = "facebookresearch__HolisticTraceAnalysis/tests__data__"

@@ -17,6 +17,9 @@ from workbench.analysis.intervals import Spans, total
 from workbench.analysis.stalls.parts import Stalls
 from workbench.analysis.stalls.split import split_stalls
 
+pytestmark = pytest.mark.slow
+
+
 BATCH, COUNT, MS = 4, 40, 1_000_000
 STAGES = {"sleep": 0.012, "burn": 0.005, "collate": 0.016}
 SLOW = pytest.mark.slow

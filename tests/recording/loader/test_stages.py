@@ -23,6 +23,9 @@ from tests.recording.loader.datasets import (
 from tests.recording.loader.driving import record
 from workbench.recording.loader.recorder import LoaderRecorder
 
+pytestmark = pytest.mark.slow
+
+
 BATCH = 4
 KINDS = {"map": Stages, "batched": BatchedStages, "iterable": StreamedStages}
 

@@ -17,6 +17,9 @@ from tests.trace.formats.xspace import chunk, space
 from workbench import trace
 from workbench.errors import TraceError
 
+pytestmark = pytest.mark.slow
+
+
 BOUNDED = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 CUTS = st.integers(0, 10**6)
 CHANGES = st.lists(st.tuples(CUTS, st.integers(0, 255)), min_size=1, max_size=6)
