@@ -15,6 +15,15 @@ TORCH := $(BIN)/python -m pip install --index-url $(TORCH_INDEX) $(shell grep '^
 SOURCES := pyproject.toml setup.py constraints.txt
 TOOLS := .venv/stamp-dev
 PYTEST := $(BIN)/python -m pytest
+SIDE_BY_SIDE := --numprocesses logical --maxprocesses 4 --dist loadfile
+
+# Tests that measure nothing run side by side, then all others alone; both run, whatever fails.
+define TESTS
+	failed=0; \
+	$(PYTEST) $(SIDE_BY_SIDE) -m "together and $(1)" || failed=1; \
+	$(PYTEST) -m "not together and $(1)" || failed=1; \
+	exit $$failed
+endef
 
 .DEFAULT_GOAL := help
 .PHONY: demo test quick check lab soak clean help
@@ -25,10 +34,10 @@ demo: .venv/stamp-all  ## Profile a real training loop and write its report
 
 test: $(TOOLS)  ## Run all tests, in a real browser too
 	$(BIN)/python -m tests.system
-	$(PYTEST)
+	$(call TESTS,not soak)
 
 quick: $(TOOLS)  ## Run the tests that are neither slow nor in a browser
-	$(PYTEST) -m "not slow and not browser and not soak"
+	$(call TESTS,not slow and not browser and not soak)
 
 check: $(TOOLS)  ## Lint, format, types, and the direction of imports
 	$(BIN)/ruff check .

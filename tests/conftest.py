@@ -8,6 +8,25 @@ from pathlib import Path
 import pytest
 
 _VARIABLE = "WORKBENCH_TRACES"
+_TESTS = Path(__file__).parent
+_TOGETHER = (
+    "analysis",
+    "docs",
+    "figures",
+    "findings",
+    "js",
+    "pages",
+    "reporting",
+    "run",
+    "settings",
+    "simulator",
+    "store",
+    "trace",
+    "units",
+)
+"""Rooms whose answers stay the same beside other tests: they read, compute and write."""
+_MEASURING = ("analysis/stalls",)
+"""Parts of them that run loops and look at the clock."""
 
 
 @pytest.fixture(scope="session")
@@ -41,8 +60,12 @@ def one_thread() -> Iterator[None]:
     torch.set_num_threads(threads)
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out tests that need what is not here, and say so; in CI missing traces are an error."""
+    for item in items:
+        if _may_run_beside_others(item.path):
+            item.add_marker("together")
     if not os.environ.get(_VARIABLE):
         reason = f"tests need real traces: set {_VARIABLE} to their folder"
         left = _leave_out(config, items, "traces", reason)
@@ -50,6 +73,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             raise pytest.UsageError(f"{left} {reason} (in CI they must run).")
     if any(item.get_closest_marker("gpu") for item in items) and not _accelerator():
         _leave_out(config, items, "gpu", "tests need an accelerator, and torch has none here")
+
+
+def _may_run_beside_others(path: Path) -> bool:
+    room = path.relative_to(_TESTS).as_posix()
+    return room.startswith(_TOGETHER) and not room.startswith(_MEASURING)
 
 
 def _accelerator() -> bool:
