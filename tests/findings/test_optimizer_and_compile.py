@@ -131,11 +131,12 @@ def test_the_recompile_limit_is_said_although_torch_goes_on_silently() -> None:
             "compilations": 8,
             "last_reason": "tensor 'x' size mismatch at index 0. expected 9, actual 10",
             "limit_reached": True,
+            "limit_step": 8,
         }
     ]
     finding = recompiles(counted(graphs=8, recompiles=7, limit_reached=1, functions=named))
     assert finding is not None
-    assert "forward (net.py:12) was compiled 8 times" in finding.title
+    assert "limit reached in step 8: forward (net.py:12) was compiled 8 times" in finding.title
     assert "expected 9, actual 10" in finding.title, "the last guard that failed"
     late = Compilations(steps=20, steps_with=5, count=5, ns=5 * 30 * MS)
     facts = replace(counted(limit_reached=1), compilations=late, trace_steps=20)

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from workbench.recording.compilation import compile_counters
+from workbench.recording.step_starts import StepStarts
 
 pytestmark = pytest.mark.slow
 
@@ -30,15 +31,18 @@ def test_a_new_shape_is_a_recompile_until_the_limit() -> None:
     torch.compiler.reset()
     before = compile_counters()
     compiled = torch.compile(double, backend=lambda graph, inputs: graph.forward, dynamic=False)
+    steps = StepStarts()
     for size in range(2, 14):
+        steps.mark()
         compiled(torch.ones(size))
     found = compile_counters().since(before)
     assert (found.graphs, found.graph_breaks, found.limit_reached) == (8, 0, 1)
     assert found.recompiles == 7
     assert found.seconds > 0
-    (told,) = found.recompiled()
+    (told,) = found.recompiled(steps)
     assert told["function"].startswith("double (test_compilation.py:")
     assert (told["compilations"], told["limit_reached"]) == (8, True)
+    assert told["limit_step"] == 8, "steps 0 to 7 made the eight variants"
     assert "expected 9, actual 10" in told["last_reason"], "the ninth size was one too many"
 
 

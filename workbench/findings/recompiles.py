@@ -71,11 +71,13 @@ def _limit(facts: Facts, told: Any) -> Finding:
         who = f"{named[0]['function']} was compiled {named[0]['compilations']} times,"
     else:
         who += " compiled too often,"
+    steps = [at for each in named if isinstance(at := each.get("limit_step"), int)]
+    when = f" in step {min(steps)}" if steps else ""
     return _finding(
         facts,
         told,
-        title=f"Recompile limit reached: {who} and from then on {run} uncompiled, without another "
-        f"word from torch.{_guard(named)}",
+        title=f"Recompile limit reached{when}: {who} and from then on {run} uncompiled, without "
+        f"another word from torch.{_guard(named)}",
         severity="critical",
         advice="Let changing sizes be dynamic: torch.compile(model, dynamic=True) or "
         f"torch._dynamo.mark_dynamic, or pad inputs to a few sizes. {_LOGS}",

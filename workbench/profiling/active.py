@@ -17,6 +17,7 @@ from workbench.recording.labels import Labels
 from workbench.recording.load import LoadProbe
 from workbench.recording.loader.recorder import LoaderRecorder
 from workbench.recording.ownership import Ownership
+from workbench.recording.step_starts import StepStarts
 from workbench.recording.warned import WarningLog
 from workbench.settings import Record
 
@@ -57,6 +58,8 @@ class Active:
         self._latest: Any = None
         """The loader that started last."""
         self._compiled = compile_counters()
+        self._starts = StepStarts()
+        self._starts.mark()
         self._load = LoadProbe()
         self._warnings = WarningLog()
         self._garbage = GarbageProbe()
@@ -101,6 +104,7 @@ class Active:
         with Deferred():
             self.schedule.step(self._waited_ns)
             self.loader.probe.step = self.schedule.done
+            self._starts.mark()
             if self.schedule.phases[-1].is_full:
                 self.loader.finish()  # the loop is left alone from now on
         self._waited_ns = self._batches = 0
@@ -185,7 +189,7 @@ class Active:
             self._switch_off()
         self.seen.garbage_collection = self._garbage.to_json()
         counted = compile_counters().since(self._compiled)
-        self.seen.compilation = {**counted.to_json(), "functions": counted.recompiled()}
+        self.seen.compilation = {**counted.to_json(), "functions": counted.recompiled(self._starts)}
         self.seen.load = self._load.to_json()
         self.seen.warnings = self._warnings.found
         self.seen.labels = self.labels.real

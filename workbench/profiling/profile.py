@@ -158,7 +158,7 @@ def _measure(work: "Workload", order: _Order, bar: Progress, measured: Measured)
             )
     measured.garbage_collection = garbage.to_json()
     counted = compile_counters().since(compiled)
-    measured.compilation = {**counted.to_json(), "functions": counted.recompiled()}
+    measured.compilation = {**counted.to_json(), "functions": counted.recompiled(loop.starts)}
     return window
 
 

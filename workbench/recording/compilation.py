@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
 
+from workbench.recording.step_starts import StepStarts
+
 COUNTS = ("graphs", "graph_breaks", "recompiles", "limit_reached", "seconds")
 LONGEST_REASON = 200
 _OF_TORCH = re.compile(r"[/\\]torch[/\\]_dynamo[/\\]")
@@ -52,8 +54,12 @@ class CompileCounters:
         """A plain dictionary of the counts."""
         return {name: getattr(self, name) for name in COUNTS}
 
-    def recompiled(self) -> list[dict[str, Any]]:
-        """Functions that were compiled again, most often first, with the last guard that failed."""
+    def recompiled(self, steps: StepStarts | None = None) -> list[dict[str, Any]]:
+        """Functions that were compiled again, most often first, with the last guard that failed.
+
+        Args:
+            steps: When the steps began; says in which one a function reached the limit.
+        """
         frames: dict[str, list[Compilation]] = {}
         for each in self.last:
             frames.setdefault(each.frame, []).append(each)
@@ -63,11 +69,16 @@ class CompileCounters:
                 "compilations": sum(1 for e in own if e.function),
                 "last_reason": next(e.reason for e in reversed(own) if e.reason),
                 "limit_reached": any(e.function is None for e in own),
+                "limit_step": _step_of(next((e for e in own if e.function is None), None), steps),
             }
             for own in frames.values()
             if any(e.reason for e in own)
         ]
         return sorted(found, key=lambda each: -each["compilations"])
+
+
+def _step_of(given_up: Compilation | None, steps: StepStarts | None) -> int | None:
+    return None if given_up is None or steps is None else steps.step_at(given_up.ident[1])
 
 
 _NOTHING = CompileCounters(graphs=0, graph_breaks=0, recompiles=0, limit_reached=0, seconds=0.0)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from workbench.recording.limits import LOADING, TRAINING, Limits
 from workbench.recording.loader.probe import LoaderProbe
 from workbench.recording.progress import Progress
+from workbench.recording.step_starts import StepStarts
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,6 +21,7 @@ class Loop:
         self, training: "Training", limits: Limits, progress: Progress, probe: LoaderProbe
     ) -> None:
         self.steps = 0
+        self.starts = StepStarts()
         self.progress = progress
         self.epoch_length: int | None = None
         """Batches in the first epoch that came to its end."""
@@ -61,6 +63,7 @@ class Loop:
     def serve(self, held: list[Any]) -> None:
         """One step on the first of these batches, which is taken out of the list."""
         batch = held.pop(0)
+        self.starts.mark()
         try:
             with self._limits.stage(TRAINING):
                 loss = self._training.step(batch)

@@ -64,7 +64,8 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
     """Collections and nanoseconds per generation during the steps of record."""
     compilation: dict[str, Any] | None = None
     """torch.compile counters: graphs, graph breaks, recompiles, seconds; and the ``functions`` that
-    were compiled again, with the last guard that failed."""
+    were compiled again, with the last guard that failed and the step in which the limit was
+    reached."""
     load: dict[str, Any] | None = None
     """Load average and CPU share of other processes before and after."""
     warnings: list[str] = []
