@@ -1,6 +1,5 @@
 """The Runs of a panel: listed, compared, noted, deleted; and where a finding is shown."""
 
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -11,7 +10,6 @@ import workbench as wb
 from tests.kineto import Kineto
 from tests.run.test_compare import measured
 from tests.widgets.test_panel_desk import FINDING, Kernel
-from workbench.widgets.panel.places import place_of
 from workbench.widgets.panel.runs import Shelf
 
 
@@ -88,26 +86,6 @@ def trace(folder: Path) -> wb.Run:
     return wb.open(made.write(folder / "trace.json"))
 
 
-def test_show_me_goes_to_the_step_that_waits_longest_for_data(tmp_path: Path):
-    place = place_of(trace(tmp_path), FINDING)
-
-    assert place is not None
-    start, end = place
-    # A step is from one completion to the next: step 3 ends at 1,500 + 400 + 72 µs, and the one
-    # before it ended at 1,000 + 100 + 72 µs; times count from the first event, at 500 µs.
-    assert (start, end) == (pytest.approx(672), pytest.approx(1472))
-
-
-def test_show_me_of_a_part_that_is_nowhere_shows_the_longest_step(tmp_path: Path):
-    found = replace(FINDING, code="WB502")
-
-    assert place_of(trace(tmp_path), found) == place_of(trace(tmp_path), FINDING)
-
-
-def test_show_me_without_steps_shows_the_whole():
-    assert place_of(SimpleNamespace(step_parts=None), FINDING) is None
-
-
 def test_show_me_opens_the_timeline_at_that_place(tmp_path: Path):
     kernel = Kernel(tmp_path)
     run = trace(tmp_path)
@@ -115,5 +93,8 @@ def test_show_me_opens_the_timeline_at_that_place(tmp_path: Path):
     answer = kernel.page("show", finding="0")
 
     assert answer["result"]["widget"] == kernel.panel.timeline.model_id
-    assert kernel.panel.timeline.selection.start_us == pytest.approx(672)
+    # The wait of step 3: from 1,500 µs for 400, counted from the first event at 500 µs.
+    assert kernel.panel.timeline.selection.start_us == pytest.approx(1000)
+    assert "400" in answer["result"]["note"]
+    assert "input" in answer["result"]["note"]
     kernel.panel.close()

@@ -94,7 +94,8 @@ def test_the_same_is_a_call_for_the_next_cell(timeline: Timeline):
 
 def test_going_somewhere_reaches_every_view_and_is_a_selection(timeline: Timeline):
     timeline.go_to(100.5, 200)
-    assert timeline._place == {"from": 100_500, "to": 200_000, "number": 1}
+    told = {"from": 100_500, "to": 200_000, "event": -1}
+    assert timeline._place == {**told, "number": 1}
     assert timeline.selection == Selection(start_us=100.5, end_us=200)
     timeline.go_to(100.5, 200)
     assert timeline._place["number"] == 2, "the page is told again"

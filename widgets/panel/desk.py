@@ -26,6 +26,8 @@ from workbench.widgets.panel.view import (
 
 Content = Mapping[str, Any]
 Result = dict[str, Any] | None
+ShowTimeline = Callable[[Any, Any | None], tuple[str, str | None]]
+"""From a Run, and a finding of it, to the timeline's widget and what it shows of the finding."""
 BURST_STEPS = 10
 REPORT_LIMIT_S = 900
 LOOK = ("input", "forward", "backward", "optimizer", "host_other", "host_operators", "compute")
@@ -59,7 +61,7 @@ class Desk:
         self.effective: dict[str, Any] = {} if work is None else own_values(work)
         self.feed = Feed(session.telemetry)
         self.notice: dict[str, str] | None = None
-        self._show: Callable[[Any, Any | None], str] | None = None
+        self._show: ShowTimeline | None = None
         self._offers: Any = None
         self._dismissed: Any = None
         self._tried: str | None = None
@@ -97,7 +99,7 @@ class Desk:
         }
         """Handlers that take time."""
 
-    def show_with(self, show: Callable[[Any, Any | None], str]) -> None:
+    def show_with(self, show: ShowTimeline) -> None:
         """Who makes a widget of a timeline, once there is somebody."""
         self._show = show
 
@@ -270,7 +272,9 @@ class Desk:
     def _widget(self, run: Any, finding: Any | None) -> Result:
         if self._show is None:
             raise RunError("The timeline needs a notebook: run.timeline() shows it there.")
-        return {"title": f"Timeline of {visible(run.name)}", "widget": self._show(run, finding)}
+        widget, shown = self._show(run, finding)
+        told = {"title": f"Timeline of {visible(run.name)}", "widget": widget}
+        return told if shown is None else {**told, "note": visible(shown)}
 
     def _run(self, content: Content) -> Any:
         return self.shelf.runs[str(content.get("name"))]

@@ -91,7 +91,7 @@ function view(store, model, el, host) {
  */
 async function unfold(place, answer, model, host) {
   if (!answer || answer.error || !answer.result) return;
-  const { title, text, widget } = answer.result;
+  const { title, text, widget, note } = answer.result;
   const close = () => {
     place.hidden = true;
     place.replaceChildren();
@@ -99,6 +99,7 @@ async function unfold(place, answer, model, host) {
   const shut = make("button", { text: "Close", onclick: close });
   place.replaceChildren(make("div", { class: "wb-row" }, make("h3", { text: title }), shut));
   place.hidden = false;
+  if (note) place.append(make("p", { class: "wb-quiet", role: "status", text: note }));
   if (text) place.append(make("pre", { tabindex: "0", text }));
   if (widget) {
     const inner = make("div");

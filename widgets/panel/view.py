@@ -6,12 +6,14 @@ from typing import Any
 import numpy as np
 
 from workbench.figures.comparison import MARKS, interval_text
+from workbench.findings.gain import bound
 from workbench.pages.escape import visible
 from workbench.pages.evidence import evidence_rows
-from workbench.pages.findings import bound, mark, setting_text, where
+from workbench.pages.findings import mark, setting_text, where
 from workbench.settings import Settings
 from workbench.statistics.change import Change
 from workbench.units import count_text, share_text, time_text
+from workbench.widgets.timeline.places import has_place
 from workbench.widgets.words import differing_words, settings_words
 
 EVIDENCE = 12
@@ -162,7 +164,7 @@ def _finding(i: int, found: Any) -> dict[str, Any]:
         "bound": bound(found),
         "setting": None if setting is None else visible(setting),
         "can_try": bool(found.setting) and found.verdict != "no",
-        "can_show": True,
+        "can_show": has_place(found.code),
     }
 
 

@@ -11,9 +11,9 @@ from workbench.errors import MissingExtraError, WorkbenchError
 from workbench.pages.escape import visible
 from workbench.pages.script import joined
 from workbench.settings import Settings
+from workbench.units import time_text
 from workbench.widgets.panel.desk import Desk
 from workbench.widgets.panel.errands import Errands
-from workbench.widgets.panel.places import place_of
 from workbench.widgets.panel.sender import Sender
 from workbench.widgets.panel.static import static_html, static_text
 
@@ -102,16 +102,17 @@ class Panel(anywidget.AnyWidget):
         finally:
             super().close()
 
-    def _open_timeline(self, run: Any, finding: Any | None) -> str:
-        """The timeline of a Run as a widget for the page; at a finding, where there is one."""
+    def _open_timeline(self, run: Any, finding: Any | None) -> tuple[str, str | None]:
+        """The timeline of a Run as a widget for the page, at a finding where one is given.
+
+        Returns:
+            The widget, and what is shown of the finding.
+        """
         if self.timeline is not None:
             self.timeline.close()
         self.timeline = run.timeline(static=False)
-        place = None if finding is None else place_of(run, finding)
-        if place is not None:
-            self.timeline.go_to(*place)
-        found: str = self.timeline.model_id
-        return found
+        shown = None if finding is None else shown_text(self.timeline.show(finding))
+        return self.timeline.model_id, shown
 
     def __repr__(self) -> str:
         return static_text(self.desk)
@@ -220,6 +221,16 @@ class Panel(anywidget.AnyWidget):
     def _say(self, content: dict[str, Any], buffers: list[bytes] | None = None) -> None:
         if self.comm is not None:
             self.send(content, buffers=buffers or [])
+
+
+def shown_text(selected: Any | None) -> str:
+    """What *Show me* shows, in words."""
+    if selected is None:
+        return "The trace holds no event of what this finding speaks of; all of it is shown."
+    length = time_text(selected.duration_us * 1000)
+    if selected.name is None:
+        return f"Shown: the longest step, {length}."
+    return f"Shown: {selected.name}, {length}, in {selected.lane}."
 
 
 def _answer_where_asked(comm: Any) -> None:

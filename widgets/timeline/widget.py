@@ -11,6 +11,7 @@ from workbench.pages.timeline.assets import stylesheet, widget_script
 from workbench.pages.timeline.encode import pack
 from workbench.pages.timeline.static import NOTEBOOK_BYTES, StaticTimeline
 from workbench.run.timeline_answers import Answers
+from workbench.widgets.timeline.places import place_of
 from workbench.widgets.timeline.selection import Selection
 
 try:
@@ -20,6 +21,7 @@ except ModuleNotFoundError as missing:
     raise MissingExtraError("anywidget", "notebook", "A widget") from missing
 
 if TYPE_CHECKING:
+    from workbench.findings import Finding
     from workbench.run.run import Run
 
 
@@ -91,7 +93,30 @@ class Timeline(anywidget.AnyWidget):
         with self._lock:
             self._shown += 1
             self._selection = Selection(start_us=start_us, end_us=end_us)
-            self._place = {"from": low, "to": high, "number": self._shown}
+            self._place = {"from": low, "to": high, "event": -1, "number": self._shown}
+
+    def show(self, finding: Finding) -> Selection | None:
+        """Show and select what a finding of this Run speaks of, and hand it back.
+
+        That is the longest gap, operator or collective of its kind in the step that has most of
+        it, or the longest step. A finding about the whole Run, such as a noisy machine, and one
+        of which the trace holds no event, have no place: then nothing moves.
+
+        Args:
+            finding: One of ``run.findings``.
+        """
+        place = place_of(self._answers.scene, self._answers.ranks, finding)
+        if place is None:
+            return None
+        told = {"from": place.start, "to": place.end, "event": place.event}
+        if place.event >= 0:
+            told |= self._answers.span(place.event)
+        with self._lock:
+            self._shown += 1
+            self._selection = self._named(told)
+            shown = {"from": place.start, "to": place.end, "event": place.event}
+            self._place = {**shown, "number": self._shown}
+            return self._selection
 
     def _receive(self, _widget: Any, content: Any, _buffers: Any) -> None:
         """Take what a page sends; may run on any thread of the kernel."""

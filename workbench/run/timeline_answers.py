@@ -43,6 +43,17 @@ class Answers:
         self.scene = scene_of(run, ranks)
         self._ends = np.cumsum([len(track) for track in self.scene.tracks])
 
+    @property
+    def ranks(self) -> tuple[RankAnalysis, ...]:
+        """Those that the scene shows."""
+        return self._ranks
+
+    def span(self, event: int) -> dict[str, int]:
+        """When an event of the scene was: ``from`` and ``to``, in ns."""
+        track, at = self._place(event)
+        start = int(track.start[at])
+        return {"from": start, "to": start + int(track.dur[at])}
+
     def named(self, event: int) -> Named:
         """Name, lane and rank of an event of the scene."""
         track, at = self._place(event)

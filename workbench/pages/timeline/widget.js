@@ -48,10 +48,11 @@ async function render({ model, el }) {
     wait.remove();
     const goTo = () => {
       const place = model.get("_place");
-      if (place && place.to > place.from) {
-        view.show(place.from, place.to, 0.1);
-        view.choosesRange({ from: place.from, to: place.to });
-      }
+      if (!place || !(place.to > place.from)) return;
+      const event = place.event >= 0 && place.event < scene.length ? place.event : -1;
+      view.show(place.from, place.to, event < 0 ? 0.1 : 0);
+      if (event < 0) view.choosesRange({ from: place.from, to: place.to });
+      else view.go(event);
     };
     model.on("change:_place", goTo);
     goTo();
