@@ -140,6 +140,11 @@ class Window:
             raise
         self._aside = aside
 
+    @property
+    def is_aside(self) -> bool:
+        """Whether the trace waits in a file to be exported."""
+        return self._aside is not None
+
     def export(self, path: Path) -> int:
         """Write the trace, compressed, and return its size before compression. Once only.
 

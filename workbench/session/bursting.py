@@ -1,89 +1,68 @@
-"""Record a burst on the thread that trains; write and read it elsewhere."""
+"""Record a burst of the profiler on the thread that trains, between two of its steps."""
 
-import json
 import math
-import os
-import subprocess
-import sys
-import tempfile
-import threading
-from collections.abc import Callable
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
 from workbench.errors import ProfilerBusyError
-from workbench.profiling.writing import Measured, write_run
-from workbench.recording.telemetry import Telemetry
+from workbench.profiling.writing import Measured
+from workbench.recording.lead import lead_steps
+from workbench.recording.loader.recorder import LoaderRecorder
 from workbench.recording.window import Window, warm_up
 from workbench.session.burst import Burst
-from workbench.settings import Record, Settings
-from workbench.store.names import safe_name
+from workbench.session.live import Live
+from workbench.session.stepping import one_step
+from workbench.session.told import forget, told
 
-if TYPE_CHECKING:
-    from workbench.findings import Finding
-    from workbench.run.run import Run
-    from workbench.workload import Workload
-    from workbench.workload.training import Training
-
-READ_S = 180.0
-"""After so long the process that reads a trace is ended; the Run is there without its findings."""
 KEPT = 100
 """Steps without the profiler that go into the Run as its step times of record."""
+_STREAM = (
+    "{kind} is read from its beginning by every new worker, so the workers of an epoch that goes "
+    "on are not replaced by recorded ones in a burst: wb.profile starts them itself"
+)
 
 
-class Recorder:
-    """Makes Runs of bursts.
+def record(live: Live, burst: Burst) -> None:
+    """Profile the next steps; a Run is made of them beside the training."""
+    board, course = live.board, live.course
+    burst.step, burst.status = board.step, "recording"
+    board.say("running", f"Recording {burst.steps} steps under the profiler.")
+    board.tell("burst")
+    course.interrupted()
+    try:
+        _record(live, burst)
+    except Exception as error:  # noqa: BLE001 - the training goes on without the burst
+        burst.end("failed", told(error)[0])
+        forget(error)
+    course.interrupted()
+    if board.status == "running":
+        board.say("running", "Training.")
+    board.tell("burst")
 
-    Args:
-        work: What is trained, for the Run's name.
-        record: What the profiler records.
-        folder: Where Runs are kept.
-        telemetry: Holds the step times without the profiler.
-    """
 
-    def __init__(
-        self, work: "Workload", record: Record, folder: Path, telemetry: Telemetry
-    ) -> None:
-        self.name: str | None = None
-        self._work = work
-        self._record = record
-        self._folder = folder
-        self._base = Path.cwd()
-        self._telemetry = telemetry
-        self._threads: list[threading.Thread] = []
-        self._processes: list[subprocess.Popen[bytes]] = []
-        self._stopped = False
-
-    def record(
-        self,
-        burst: Burst,
-        training: "Training",
-        settings: Settings,
-        *,
-        step: Callable[[], bool],
-        first: int,
-        tell: Callable[[], None],
-    ) -> None:
-        """Profile the next steps, and hand the trace to a thread that makes a Run of it."""
-        self._stopped = False
-        warm_up()
-        window = Window(self._record, training.device.type)
-        done = 0
+def _record(live: Live, burst: Burst) -> None:
+    training, first = live.course.training, live.board.step
+    warm_up()
+    window = Window(live.record, training.device.type)
+    loader = LoaderRecorder(on=live.record.loader)
+    done = 0
+    try:
         window.prepare()
-        try:
-            if not step():  # one step settles the profiler
+        with _looked_into(live, loader):
+            lead = lead_steps(training.effective) if loader.probe.is_on else 1
+            if not all(_step(live) for _ in range(lead)):
                 burst.end("failed", "a step failed, or the session ended, before it was recorded")
                 return
             training.synchronize()
             window.start()
             while done < burst.steps:
-                window.begin_step(first + 1 + done)
-                if not step():
+                window.begin_step(live.board.step)
+                if not _step(live):
                     break
                 window.end_step()
                 done += 1
             training.synchronize()
-        finally:
             window.stop()
         if window.gave_way:
             raise ProfilerBusyError(
@@ -94,99 +73,61 @@ class Recorder:
             burst.end("failed", "no step was complete while it was recorded")
             return
         window.set_aside()
-        measured = self._measured(training, settings, first)
-        burst.status = "reading"
-        thread = threading.Thread(
-            target=self._read,
-            args=(burst, window, measured, tell),
-            name="workbench-burst",
-            daemon=True,
-        )
-        self._threads.append(thread)
-        thread.start()
+    finally:
+        window.stop()
+        if not window.is_aside:
+            loader.finish()
+    measured = _measured(live, first, first + lead)
+    measured.loader = loader
+    live.reader.read(burst, window, measured, lambda: live.board.tell("burst"))
 
-    def stop(self) -> None:
-        """End what still reads; a Run that is being written becomes whole."""
-        self._stopped = True
-        for process in self._processes:
-            if process.poll() is None:
-                process.kill()
-        threads, self._threads = self._threads, []
-        for thread in threads:
-            thread.join(10)
 
-    def _measured(self, training: "Training", settings: Settings, first: int) -> Measured:
-        known = self._telemetry.columns(max(0, first - KEPT))
-        profiled = known["profiled"]
-        same = known["change"] == (known["change"][-1] if len(profiled) else 0)
-        record, under = same & ~profiled, profiled & (known["step"] > first)
-        times = [int(ns) for ns in known["step_ns"][record]]
-        waits = [int(ns) for ns in known["input_ns"][record]]
-        half = len(times) // 2
-        losses = [float(v) for v in known["loss"][record] if not math.isnan(v)]
-        return Measured(
-            record=Record(**{**self._record.to_json(), "loader": False}),
-            settings=settings,
-            effective=training.effective,
-            blocks=[block for block in (times[:half], times[half:]) if block],
-            input_ns=waits,
-            profiled_step_ns=[int(ns) for ns in known["step_ns"][under]],
-            samples_per_step=training.samples_per_step,
-            notes=[
-                *training.notes,
-                "a burst inside a session: step times of record are those of the steps before it",
-            ],
-            loss=losses[-1] if losses else None,
-        )
+def _step(live: Live) -> bool:
+    return one_step(live, profiled=True) and not live.orders.ending
 
-    def _read(
-        self, burst: Burst, window: Window, measured: Measured, tell: Callable[[], None]
-    ) -> None:
-        from workbench.run.source import load
 
-        try:
-            name = safe_name(f"{self.name or self._work.title}-burst")
-            place = write_run(self._folder / name, window, measured, base=self._base)
-            burst.run = load(place, base=self._base)
-            tell()
-            burst.findings = self._findings(burst.run, self._base / place)
-        except Exception as error:  # noqa: BLE001 - shown as the burst's own
-            text = " ".join(str(error).split())[:300]
-            kept = "" if burst.run is None else f" The Run {burst.run.name} is there."
-            burst.end("failed", f"{text}{kept}")
-        else:
-            burst.end("done")
-        tell()
+@contextmanager
+def _looked_into(live: Live, loader: LoaderRecorder) -> Iterator[None]:
+    """Record what the loader does; its workers are started anew for it where no place is lost."""
+    feed = live.course.feed
+    loader.start()
+    try:
+        if loader.probe.is_on:
+            live.course.probe = loader.probe
+            if not feed.look_into(loader.probe):
+                loader.probe.notes.append(_STREAM.format(kind=feed.source.kind))
+        yield
+    finally:
+        live.course.probe = None
+        feed.look_away()
+        loader.probe.rest()
 
-    def _findings(self, run: "Run", place: Path) -> "tuple[Finding, ...]":
-        from workbench.findings import Finding
-        from workbench.run.found import origin_of
 
-        if self._stopped:
-            raise RuntimeError("the session ended before the trace was read.")
-        with tempfile.TemporaryDirectory(prefix="workbench-") as folder:
-            out = Path(folder) / "findings.json"
-            roots = [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")]
-            process = subprocess.Popen(  # noqa: S603 - our own module, our own folder
-                [sys.executable, "-P", "-m", "workbench.run.aside", str(place), str(out)],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.PIPE,
-                env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, roots))},
-            )
-            self._processes.append(process)
-            try:
-                _, said = process.communicate(timeout=READ_S)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.communicate()
-                raise RuntimeError(f"reading the trace took longer than {READ_S:g} s.") from None
-            finally:
-                self._processes.remove(process)
-            if process.returncode != 0:
-                last = said.decode(errors="replace").strip().splitlines()[-1:]
-                why = last[0] if last else f"its process ended with {process.returncode}"
-                raise RuntimeError(f"the trace was not read: {why}.")
-            rows: list[dict[str, Any]] = json.loads(out.read_text())
-        origin = origin_of(run)
-        return tuple(Finding(**row, origin=origin) for row in rows)
+def _measured(live: Live, first: int, recorded: int) -> Measured:
+    """What is known of a burst; ``recorded`` is its first step under the profiler."""
+    training = live.course.training
+    known = live.telemetry.columns(max(0, first - KEPT))
+    profiled = known["profiled"]
+    same = known["change"] == (known["change"][-1] if len(profiled) else 0)
+    before, under = same & ~profiled, profiled & (known["step"] >= recorded)
+    times = _whole(known["step_ns"][before])
+    half = len(times) // 2
+    losses = [float(value) for value in known["loss"][before] if not math.isnan(value)]
+    return Measured(
+        record=live.record,
+        settings=live.board.settings,
+        effective=training.effective,
+        blocks=[block for block in (times[:half], times[half:]) if block],
+        input_ns=_whole(known["input_ns"][before]),
+        profiled_step_ns=_whole(known["step_ns"][under]),
+        samples_per_step=training.samples_per_step,
+        notes=[
+            *training.notes,
+            "a burst inside a session: step times of record are those of the steps before it",
+        ],
+        loss=losses[-1] if losses else None,
+    )
+
+
+def _whole(times: Any) -> list[int]:
+    return [int(each) for each in times]

@@ -1,6 +1,5 @@
 """A live training session: start, pause, switch, look closer, compare, stop."""
 
-import threading
 import weakref
 from collections.abc import Callable
 from pathlib import Path
@@ -65,8 +64,7 @@ class Session:
             )
         check_records(settings, record)
         self.work = work
-        self._engine = Engine(work, settings or Settings(), record, as_folder(folder, RUNS))
-        self._engine.recorder.name = name
+        self._engine = Engine(work, settings or Settings(), record, as_folder(folder, RUNS), name)
         self._finalizer = weakref.finalize(self, _abandon, self._engine)
 
     def start(self) -> None:
@@ -84,7 +82,7 @@ class Session:
 
     def pause(self) -> None:
         """Wait after the step that runs now."""
-        self._engine.pause()
+        self._engine.orders.pause()
 
     def step_once(self) -> None:
         """Train one step and wait then."""
@@ -106,7 +104,7 @@ class Session:
         with Deferred(deaths=False):
             gone = self._engine.end(keep=bool(keep), timeout_s=timeout_s)
         if not gone and self._engine.alive:
-            what = self._engine.code.name or "putting everything back"
+            what = self._engine.live.code.name or "putting everything back"
             raise TimeLimitError(
                 f"the session did not end within {timeout_s:g} s: it is still {what}. It ends and "
                 "puts everything back when that returns; if it never does, restart the kernel."
@@ -132,9 +130,10 @@ class Session:
         engine = self._engine
         if steps is None:
             return engine.wait_until(lambda: not engine.alive, timeout_s)
-        until = engine.step + steps
-        engine.wait_until(lambda: engine.step >= until or engine.status == "failed", timeout_s)
-        return engine.step >= until
+        board = engine.board
+        until = board.step + steps
+        engine.wait_until(lambda: board.step >= until or board.status == "failed", timeout_s)
+        return board.step >= until
 
     def apply(self, settings: Settings) -> None:
         """Change what ``settings`` set, from the next step on; other fields stay as they are.
@@ -144,7 +143,7 @@ class Session:
         """
         check_records(settings, _DEFAULT_RECORD)
         engine = self._engine
-        base = engine.pending or engine.settings
+        base = engine.orders.pending or engine.board.settings
         self.replace(Settings(**{**base.changes(), **settings.changes()}))
 
     def replace(self, settings: Settings) -> None:
@@ -164,7 +163,7 @@ class Session:
         """
         if isinstance(steps, bool) or not isinstance(steps, int) or not 1 <= steps <= MOST_STEPS:
             raise SettingError(f"steps={steps!r} must be a whole number from 1 to {MOST_STEPS}.")
-        return self._engine.ask_burst(steps, "asked for")
+        return self._engine.orders.ask_burst(steps, "asked for")
 
     @property
     def watch_changes(self) -> bool:
@@ -209,31 +208,31 @@ class Session:
         if not self._engine.alive:
             trial.end("failed", "the session does not run: start it first.")
             return trial
-        self._engine.ask_trial(trial)
+        self._engine.orders.ask_trial(trial)
         return trial
 
     @property
     def state(self) -> State:
         """What the session is doing now; cheap."""
-        engine = self._engine
+        engine, board, orders = self._engine, self._engine.board, self._engine.orders
         return State(
-            status=engine.status,
-            doing=engine.doing,
-            error=engine.error or engine.listeners.failed,
-            remedy=engine.remedy,
-            settings=engine.settings,
-            pending=engine.pending,
-            step=engine.step,
-            epoch=engine.epoch,
+            status=board.status,
+            doing=board.doing,
+            error=board.error or board.listeners.failed,
+            remedy=board.remedy,
+            settings=board.settings,
+            pending=orders.pending,
+            step=board.step,
+            epoch=engine.live.course.epochs,
             samples_per_s=self._samples_per_s(),
             overhead_ratio=engine.overhead_ratio(),
-            bursts=tuple(engine.bursts),
-            trial=engine.trial,
-            notes=engine.notes,
+            bursts=tuple(orders.bursts),
+            trial=orders.trial,
+            notes=board.notes,
         )
 
     def _samples_per_s(self) -> float | None:
-        if self._engine.status != "running":
+        if self._engine.board.status != "running":
             return None
         steps = self._engine.telemetry.last(_RATE_STEPS)
         took = float(steps["step_ns"].sum())
@@ -248,12 +247,12 @@ class Session:
     @property
     def effective(self) -> dict[str, Any]:
         """What is in force by name, also where no setting asked for it; empty before the start."""
-        return dict(self._engine.effective)
+        return dict(self._engine.board.effective)
 
     @property
     def changes(self) -> tuple[Change, ...]:
         """All changes of settings, oldest first."""
-        rows = list(self._engine.rows)
+        rows = list(self._engine.board.rows)
         known, found, until = self._engine.telemetry, list[Change](), None
         for row in reversed(rows):
             found.append(row.record(known, until))
@@ -276,7 +275,7 @@ class Session:
         """The Runs in this session's folder."""
         from workbench.run.source import runs
 
-        return runs(self._engine.folder)
+        return runs(self._engine.live.folder)
 
     def listen(self, callback: Callable[[str], Any]) -> Callable[[], None]:
         """Call ``callback(kind)`` when something happens; returns what ends that.
@@ -284,7 +283,7 @@ class Session:
         It is called on the thread that trains, so it must be short. Kinds are ``state``,
         ``change``, ``burst``, ``trial`` and ``error``. A bound method is held weakly.
         """
-        return self._engine.listeners.add(callback)
+        return self._engine.board.listeners.add(callback)
 
     def __repr__(self) -> str:
         state = self.state
@@ -293,7 +292,5 @@ class Session:
 
 def _abandon(engine: Engine) -> None:
     """End the training of a session that nobody holds; called wherever Python lets it go."""
-    if engine.alive and threading.current_thread() is not engine._thread:
-        engine.end(keep=False, timeout_s=5.0)
-    elif engine.alive:
-        engine.end(keep=False, timeout_s=0.0)
+    if engine.alive:
+        engine.end(keep=False, timeout_s=0.0 if engine.is_here else 5.0)

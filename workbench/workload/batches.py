@@ -28,6 +28,9 @@ class Probe(Protocol):
     def iterate(self, loader: Any, make: Callable[[], Iterator[Any]]) -> Iterator[Any]:
         """The iterator that ``make`` gives for ``loader``."""
 
+    def join(self, loader: Any, iterator: Iterator[Any]) -> None:
+        """``loader`` gives batches through ``iterator`` already."""
+
 
 class Batches(Iterator[Any]):
     """Batch after batch, epoch after epoch; the wait for each is a range in the trace.
@@ -73,6 +76,12 @@ class Batches(Iterator[Any]):
         if loader is not None and loader.__dict__.get("_iterator") is not None:
             shut_down(loader.__dict__["_iterator"])
             loader.__dict__["_iterator"] = None
+
+    def join(self, probe: Probe) -> None:
+        """Let ``probe`` look into the epoch that goes on, as far as that can be, and later ones."""
+        self.probe = probe
+        if self._iterator is not None and self._source is not None:
+            probe.join(_iterated(self._source), self._iterator)
 
     @property
     def under_way(self) -> bool:
@@ -140,9 +149,7 @@ class Batches(Iterator[Any]):
         make = partial(_epoch, source)
         if self.probe is None:
             return make()
-        # Never asked whether it is true: that would ask a loader for its length.
-        of = source.iterated if source.loader is None else source.loader
-        return self.probe.iterate(of, make)
+        return self.probe.iterate(_iterated(source), make)
 
     def _end_epoch(self) -> None:
         source = self._source
@@ -154,6 +161,11 @@ class Batches(Iterator[Any]):
         iterator, self._iterator = self._iterator, None
         if source is None or source.loader is None or not source.loader.persistent_workers:
             shut_down(iterator)
+
+
+def _iterated(source: Source) -> Any:
+    # Never asked whether it is true: that would ask a loader for its length.
+    return source.iterated if source.loader is None else source.loader
 
 
 def _epoch(source: Source) -> Iterator[Any]:

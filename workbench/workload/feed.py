@@ -9,7 +9,7 @@ from typing import Any
 from torch.utils.data import IterableDataset
 
 from workbench.settings import Settings
-from workbench.workload.batches import Batches
+from workbench.workload.batches import Batches, Probe
 from workbench.workload.epoch_order import EpochOrder, in_order
 from workbench.workload.loader import LOADER_SETTINGS
 from workbench.workload.snapshot.objects import save_generator
@@ -134,6 +134,27 @@ class Feed:
         self._ready = deque(one for one in self._ready if not one.counted)
         if self._batches is not None:
             self._batches.restart()
+
+    def look_into(self, probe: Probe) -> bool:
+        """Let ``probe`` look into the loader of now, and into those that start later.
+
+        Returns:
+            Whether it sees the workers, too: they are started anew for it where the new ones go on
+            with the very samples that are left of the epoch, in the same order.
+        """
+        batches = self.batches
+        disordered = not getattr(self.source.loader, "in_order", True)
+        if self._placed and not (disordered and batches.workers()):
+            self.restart()
+            batches.probe = probe
+            return True
+        batches.join(probe)
+        return not batches.workers()
+
+    def look_away(self) -> None:
+        """Nobody looks into loaders any more."""
+        if self._batches is not None:
+            self._batches.probe = None
 
     def close(self) -> None:
         """End workers and generators, and take back what was set for them."""

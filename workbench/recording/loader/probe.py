@@ -157,6 +157,25 @@ class LoaderProbe:
         )
         return iterator
 
+    def join(self, loader: Any, iterator: Iterator[Any]) -> None:
+        """``loader`` gives batches through ``iterator`` already; workers are seen from outside."""
+        if not self.is_on:
+            return
+        inner, now = torch_loader(loader), time.monotonic_ns()
+        detail = self._attach(iterator, None, None, alive=True)
+        self.epochs.append(
+            Epoch(
+                loader=self._number(loader),
+                stream=len(self.streams) - 1,
+                epoch=0,
+                start_ns=now,
+                iter_ns=0,
+                workers=0 if inner is None else inner.num_workers,
+                detail=detail,
+                first_step=self.step,
+            )
+        )
+
     def without_batch(self) -> None:
         """The wait that goes on now brings no batch: the loader starts, or has no further one."""
         self._without = True
