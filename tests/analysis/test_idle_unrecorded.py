@@ -86,6 +86,6 @@ def test_a_thread_that_sleeps_on_an_event_may_wake_late(name: str) -> None:
 
 def test_unseen_work_beside_a_copy_is_counted_for_the_trust() -> None:
     trace = columns(copy_in_between())
-    waits, extent = unexplained_waits(trace, join_launches(trace), 0)
+    waits, extent = unexplained_waits(trace, join_launches(trace), 0, all_of_it=True)
     assert sorted(waits.tolist()) == [1_900_000, 3_090_000]
     assert extent == 5_060_000, "from 50 to 5,110 us"

@@ -219,3 +219,41 @@ def test_where_no_operator_leads_the_families_are_named(tmp_path: Path) -> None:
     assert [(row["family"], row["host_self_us"]) for row in rows] == [
         *(("gemm", 50), ("elementwise", 40), ("view", 10))
     ]
+
+
+def test_a_note_is_no_verdict(tmp_path: Path) -> None:
+    """Kernels load for 6 of 8 ms; that gradients are filled with zeros for 0.2 limits nothing."""
+    trace = Kineto(gpu=True)
+    trace.step(0, 0, 8_000)
+    trace.op("Optimizer.zero_grad#SGD.zero_grad", 0, 260)
+    for number in range(8):
+        trace.op("aten::zero_", 30 * number, 20)
+        trace.launched(
+            "fill", call=(30 * number + 5, 4), kernel=(30 * number + 10, 5), correlation=number + 1
+        )
+    trace.op("aten::mm", 300, 7_600)
+    trace.launched("gemm", call=(310, 6_000), kernel=(6_400, 1_000), correlation=90)
+    run = opened(trace, tmp_path)
+    assert {f.severity for f in run.findings} == {"info"}
+    said = verdict(run)
+    assert said.startswith("GPU 0 (NVIDIA A100-SXM4-40GB) waits"), said
+    assert "mostly for kernels to load" in said
+
+
+def test_idle_time_of_unknown_cause_is_said_to_lie_behind_the_work(tmp_path: Path) -> None:
+    """A kernel of 100 us, and 900 us in which the host writes a file: nobody waits for them."""
+    trace = Kineto(gpu=True)
+    trace.launched("gemm", call=(0, 4), kernel=(10, 100), correlation=1)
+    trace.op("aten::relu", 1_000, 10)
+    said = verdict(opened(trace, tmp_path))
+    assert "idle time of unknown cause: 900 µs behind its last recorded work" in said
+
+
+def test_work_that_began_late_is_doubted_before_any_step_too(tmp_path: Path) -> None:
+    """Without steps the window begins with the host; a copy waits 149 ms for its turn."""
+    trace = Kineto(gpu=True)
+    trace.launched("copy", call=(2_000, 20), kernel=(151_000, 5), correlation=1)
+    trace.launched("gemm", call=(151_020, 20), kernel=(151_060, 100_000), correlation=2)
+    run = opened(trace, tmp_path)
+    assert "unrecorded_device_work" in {v.code for v in run.trust.violations}
+    assert verdict(run).startswith("Cannot tell what limits")

@@ -131,11 +131,12 @@ def findings_section(
 ) -> dict[str, Any]:
     """The findings of the last recording, worst first; ``settings`` are those in force now."""
     if run is None or findings is None:
-        return {"run": None, "under": None, "rows": [], "empty": NEVER}
+        return {"run": None, "under": None, "measured": None, "rows": [], "empty": NEVER}
     rows = [_finding(i, found) for i, found in enumerate(findings)]
     return {
         "run": visible(run.name),
         "under": other_settings(run, settings),
+        "measured": measured_words(run),
         "rows": rows,
         "empty": CLEAN,
     }
@@ -148,6 +149,22 @@ def other_settings(run: Any, settings: Settings) -> str | None:
         return None
     was, now = (visible(settings_words(each)) for each in (recorded, settings.to_json()))
     return f"Recorded under other settings ({was}) than those in force now ({now})."
+
+
+def measured_words(run: Any) -> str | None:
+    """Which steps the numbers of a recording are of: never of those that the profiler slows."""
+    timings = None if run.record is None else run.record.timings
+    if timings is None:
+        return None
+    without, under = timings.step_ns[timings.warmup :], len(timings.profiled_step_ns)
+    recorded = f"{count_text(under)} step{'' if under == 1 else 's'} under torch.profiler"
+    if not without:
+        return f"From {recorded}; none was measured without it, so step times here are longer."
+    median = time_text(float(np.median(without)))
+    return (
+        f"From {recorded}. Step times of record are of {count_text(len(without))} steps without "
+        f"it, median {median}; the charts leave recorded steps out."
+    )
 
 
 def _finding(i: int, found: Any) -> dict[str, Any]:

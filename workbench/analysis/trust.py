@@ -88,7 +88,7 @@ def check_trust(
         *_clock(launches),
         *_missing_launch(trace, launches),
         *_missing_kernel(trace, launches),
-        *_unrecorded_device_work(trace, launches),
+        *_unrecorded_device_work(trace, launches, steps),
         *doubled_records(trace),
         *_stream_overlap(trace, launches),
         *_absurd_duration(trace),
@@ -180,12 +180,15 @@ def _missing_kernel(trace: Trace, launches: Launches) -> Iterator[Violation]:
         )
 
 
-def _unrecorded_device_work(trace: Trace, launches: Launches) -> Iterator[Violation]:
+def _unrecorded_device_work(
+    trace: Trace, launches: Launches, steps: Steps | None
+) -> Iterator[Violation]:
     count = longest = lost = 0
     span = 1
     for device in device_indices(trace):
         if launches.clock_ok[device]:
-            waits, extent = unexplained_waits(trace, launches, device)
+            bare = steps is None
+            waits, extent = unexplained_waits(trace, launches, device, all_of_it=bare)
             count += len(waits)
             lost += int(waits.sum())
             longest = max(longest, int(waits.max(initial=0)))

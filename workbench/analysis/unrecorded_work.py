@@ -14,6 +14,7 @@ from workbench.analysis.devices import device_indices, work_rows
 from workbench.analysis.gaps import IdleGaps, idle_gaps
 from workbench.analysis.intervals import contains, union
 from workbench.analysis.launches import Launches
+from workbench.analysis.ranges import Range
 from workbench.analysis.window import recording
 from workbench.trace.table import Kind, Trace
 
@@ -75,13 +76,42 @@ def _returns_at_once(name: str) -> bool:
     return causes.call_cause(name) == "synchronization" and "Event" not in name
 
 
-def unexplained_waits(trace: Trace, launches: Launches, device: int) -> tuple[Times, int]:
-    """Idle times of a device that hold unseen work, and the length of its recording."""
+def unexplained_waits(
+    trace: Trace, launches: Launches, device: int, *, all_of_it: bool
+) -> tuple[Times, int]:
+    """Idle times of a device that hold unseen work, and the length of what was looked at.
+
+    Args:
+        trace: The event table.
+        launches: The join of device work to its launching calls.
+        device: Index of the device.
+        all_of_it: Whether the time before the first recorded work counts, as it does in a window
+            that no steps bound.
+    """
     span = recording(trace, device)
     if span is None:
         return np.empty(0, np.int64), 0
+    if all_of_it:
+        span = Range(start=_first_asked(trace, launches, device, span.start), end=span.end)
     found = []
     for gaps in idle_gaps(trace, device, span, launches):
         waits = np.where(gaps.launch >= 0, gaps.end - unseen_from(gaps), 0)
         found.append(waits[waits > 0])
     return np.concatenate(found), span.length
+
+
+def _first_asked(trace: Trace, launches: Launches, device: int, began: int) -> int:
+    """When a device was first asked for work, on its clock: it may have been busy until it began.
+
+    Args:
+        trace: The event table.
+        launches: The join of device work to its launching calls.
+        device: Index of the device.
+        began: When its first recorded work began.
+    """
+    calls = launches.launch[work_rows(trace, device)]
+    calls = calls[calls >= 0]
+    if not len(calls):
+        return began
+    asked = int(trace.events.end[calls].min()) - launches.clock_offset.get(device, 0)
+    return min(began, asked)

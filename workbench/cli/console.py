@@ -14,7 +14,8 @@ from rich.text import Text
 from workbench.cli.ranks import rank_name, ranks_table
 from workbench.figures.palette import category
 from workbench.findings import Finding
-from workbench.pages.findings import NONE, SILENT, bound, mark, where
+from workbench.findings.gain import bound
+from workbench.pages.findings import NONE, SILENT, mark, where
 from workbench.units import NOT_MEASURED, count_text, share_text, time_text
 
 if TYPE_CHECKING:
@@ -29,12 +30,12 @@ LEAST_NAME = 16
 
 def print_run(run: Run, console: Console | None = None) -> None:
     """Print the verdict, findings, breakdown, steps, devices, largest kernels and operators."""
-    from workbench.run.view import limiting, step_sentence, verdict
+    from workbench.run.view import grave, step_sentence, verdict
 
     console = console or plain_console()
     document = run.summary.document
     console.print(Text(printable(run.name), style="bold"))
-    said = step_sentence(run) if limiting(run) else verdict(run)
+    said = step_sentence(run) if grave(run) else verdict(run)
     if said:
         console.print(Text(printable(said)))
     for note in run.notes:

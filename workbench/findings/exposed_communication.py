@@ -9,6 +9,7 @@ is "cannot tell"; waiting belongs to WB402, and buckets that are too small cost 
 """
 
 from workbench.findings.finding import CommunicationFacts, Facts, Finding, Severity
+from workbench.findings.parallel_switch import hides_more
 from workbench.units import share_text, time_text
 
 CODE = "WB401"
@@ -17,6 +18,8 @@ WARNING_SHARE = 0.10
 """The TensorBoard plugin recommends from 10 % of communication on; here only its exposed part."""
 CRITICAL_SHARE = 0.20
 """As TraceML grades waiting."""
+ONLY_THE_LAST = 0.95
+"""Own choice: of the exposed time of all buckets, the last one's share to be named alone."""
 LEAST_STEPS_WARNING = 2
 LEAST_STEPS_CRITICAL = 20
 
@@ -43,22 +46,35 @@ def _finding(facts: Facts, worst: CommunicationFacts, share: float) -> Finding:
     alone = worst.exposed_wait_ns is None
     steps = facts.trace_steps or 1
     exposed = worst.exposed_transfer_ns / steps
-    saving = _bound(facts, exposed)
+    saving = exposed if alone else _bound(facts, exposed)  # without a late rank all of it may go
     step = worst.window_ns / steps
     if facts.step_ns:
         step = sum(facts.step_ns) / len(facts.step_ns)
         exposed, saving = min(exposed, step), min(saving, step)
     what = f"{time_text(exposed)} of each step"
-    if alone:
+    buckets = facts.buckets
+    if alone and worst.ranks > 1:
+        title = (
+            f"Communication that nothing hides takes {share_text(share)} of the window; sends and "
+            "receives do not tell the transfer from waiting for the other rank."
+        )
+        advice = (
+            "Compare the compute of the ranks (run.imbalance): a pipeline waits for its slowest "
+            "stage, and at its ends; more micro-batches make the ends shorter."
+        )
+    elif alone:
         title = (
             f"Communication that nothing hides takes {share_text(share)} of the window, but one "
             "rank alone cannot tell the transfer from waiting for a late rank."
         )
-        advice = "Open the traces of all ranks together (a folder with one file a rank)."
+        advice = (
+            "Open the traces of all ranks together (a folder with one file a rank): waiting ends "
+            "with the late rank, and transfer can be hidden."
+        )
     else:
         title = (
             f"Exposed communication: moving data that nothing hides takes {share_text(share)} of "
-            f"the window ({what})."
+            f"the window ({what}){_which(facts)}."
         )
         advice = _ADVICE
     return Finding(
@@ -74,14 +90,27 @@ def _finding(facts: Facts, worst: CommunicationFacts, share: float) -> Finding:
             "exposed_calls": worst.exposed_calls,
             "most_exposed": worst.largest,
             "most_exposed_us": worst.largest_exposed_ns / 1000,
+            "buckets": None if buckets is None else buckets.buckets,
+            "last_bucket_exposed_us": None if buckets is None else buckets.last_exposed_ns / 1000,
         },
         advice=advice,
         share_of_window=share,
         saving_ns_per_step_at_most=saving,
         speedup_at_most=step / (step - saving) if step > saving else None,
+        setting=None if alone else hides_more(facts),
         rank=facts.rank,
         device=worst.device,
     )
+
+
+def _which(facts: Facts) -> str:
+    """That only the last of several buckets is exposed, where that is so."""
+    found = facts.buckets
+    if found is None or found.buckets < 2 or found.exposed_ns <= 0:
+        return ""
+    if found.last_exposed_ns < ONLY_THE_LAST * found.exposed_ns:
+        return ""
+    return f": only the last of {found.buckets} gradient buckets, which has no compute to hide it"
 
 
 def _bound(facts: Facts, exposed: float) -> float:

@@ -75,7 +75,7 @@ def _finding(facts: Facts, device: DeviceFacts, lost: LostTime) -> Finding:
     return Finding(
         code=CODE,
         title=f"Copies to the device{kind} that nothing hides take {share_text(lost.share)} of "
-        f"{lost.whole}{moved}.",
+        f"{lost.whole}{moved}{_all_kinds(device, lost)}.",
         verdict="yes",
         severity=lost.severity(WARNING_SHARE, CRITICAL_SHARE),
         evidence={
@@ -95,6 +95,14 @@ def _finding(facts: Facts, device: DeviceFacts, lost: LostTime) -> Finding:
         rank=facts.rank,
         device=device.index,
     )
+
+
+def _all_kinds(device: DeviceFacts, lost: LostTime) -> str:
+    """Copies of every kind, where those in other directions take a good part as well."""
+    whole = min(1.0, device.exposed_memory_ns / device.window_ns)
+    if whole - lost.share < WARNING_SHARE:
+        return ""
+    return f"; with those from the device and inside it, copies take {share_text(whole)}"
 
 
 def _per_batch(facts: Facts) -> dict[str, float | None]:

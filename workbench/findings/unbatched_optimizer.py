@@ -93,12 +93,11 @@ def _finding(
     single = own.single / own.steps
     host = time_text(own.host_ns / own.steps)
     work = "" if own.device_ns is None else f" for {time_text(own.device_ns / own.steps)} of device"
-    most = "at most " if device is not None else ""
     return Finding(
         code=CODE,
         title=f"The optimizer ({own.name}) is not batched: {count_text(single)} operators on "
         f"single tensors take {host} of host time{work} a step "
-        f"under the profiler, {most}{share_text(lost.share)} of {lost.whole}.",
+        f"under the profiler; {_cost(lost, device)}.",
         verdict="yes",
         severity=lost.severity(WARNING_SHARE, CRITICAL_SHARE),
         evidence={
@@ -120,6 +119,13 @@ def _finding(
         rank=facts.rank,
         device=None if device is None else device.index,
     )
+
+
+def _cost(lost: LostTime, device: DeviceFacts | None) -> str:
+    """What it takes of a step; a device may be busy with other work meanwhile."""
+    if device is None:
+        return f"{share_text(lost.share)} of {lost.whole}"
+    return f"the device idles at most {share_text(lost.share)} of {lost.whole} for it"
 
 
 def _advice(own: OptimizerLaunches, *, on_cpu: bool) -> str:

@@ -82,9 +82,9 @@ def _on_device(facts: Facts, device: DeviceFacts, work: MatrixWork) -> Finding |
 
 
 def _waiting(facts: Facts, device: DeviceFacts, work: MatrixWork, busy: float) -> Finding | None:
-    """Silent about a recording that mostly shows a program starting."""
+    """Silent about a recording without steps, or one that mostly shows a program starting."""
     steady = device.steady
-    if steady is None or lost_time(facts, device, HOST) is None:
+    if steady is None or not steady.steps or lost_time(facts, device, HOST) is None:
         return None
     causes = {cause: ns for cause, ns in steady.by_cause.items() if ns}
     longest = max(causes, key=lambda cause: causes[cause], default="")
@@ -93,7 +93,7 @@ def _waiting(facts: Facts, device: DeviceFacts, work: MatrixWork, busy: float) -
         facts,
         device,
         work,
-        title=f"Half precision cannot make this step faster: the device is busy "
+        title=f"Half precision is in use, but hardly makes this step faster: the device is busy "
         f"{share_text(busy)} of the time, and waits for {on} otherwise. What it saves is "
         f"memory{_memory(facts)}.",
         advice="Let the device wait less first (see the findings on that); then compare "

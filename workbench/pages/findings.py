@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 
 from workbench.findings.finding import Finding
+from workbench.findings.gain import bound
 from workbench.pages.assets import page
 from workbench.pages.escape import escape, visible
 from workbench.pages.evidence import evidence_rows, value_text
-from workbench.units import significant, time_text
 
 FIRST = 3
 """How many are shown before the rest is folded away."""
@@ -47,15 +47,6 @@ def findings_text(findings: Sequence[Finding]) -> str:
 def mark(finding: Finding) -> str:
     """Shape and word: the verdict where it is not a plain yes, else the severity."""
     return _VERDICT.get(finding.verdict) or _SEVERITY[finding.severity]
-
-
-def bound(finding: Finding) -> str | None:
-    """The upper bound of the gain in words."""
-    saving, speedup = finding.saving_ns_per_step_at_most, finding.speedup_at_most
-    faster = None if speedup is None else f"{significant(speedup)} times as fast"
-    if saving is None:
-        return None if faster is None else f"at most {faster}"
-    return f"at most {time_text(saving)} a step" + (f" ({faster})" if faster else "")
 
 
 def where(finding: Finding) -> str:

@@ -58,8 +58,11 @@ def view(run: Run) -> RunView:
 
 
 def verdict(run: Run) -> str:
-    """The Run in one sentence: what limits it, or why nobody can tell."""
-    found = limiting(run)
+    """The Run in one sentence: what limits it, or why nobody can tell.
+
+    A note limits nothing: where there are only notes, it is said where the time goes.
+    """
+    found = grave(run)
     step = step_sentence(run)
     if found:
         title = found[0].title
@@ -89,6 +92,11 @@ def limiting(run: Run) -> list[Finding]:
     ]
 
 
+def grave(run: Run) -> list[Finding]:
+    """The findings about the program that are more than notes."""
+    return [finding for finding in limiting(run) if finding.severity != "info"]
+
+
 def _where_it_goes(run: Run) -> str | None:
     """The largest part in words; that no rule fires is no proof that nothing can be gained."""
     shown = [parts for rank in run.ranks for parts in breakdowns(rank, whose(run, rank))[:1]]
@@ -113,7 +121,27 @@ def _where_it_goes(run: Run) -> str | None:
         said += _spread(shown, measured)
     if not several and is_host(measured):
         said += _operators(run)
+    elif not several and worst is None:
+        said += _unknown(run.ranks[0])
     return f"{said[0].upper()}{said[1:]}. {_silence(run)}"
+
+
+def _unknown(rank: RankAnalysis) -> str:
+    """Where idle time of unknown cause lies, where it is much of the first device's window."""
+    from workbench.analysis.unknown_time import unknown_time
+
+    device, time = next(iter(rank.device_time.items()))
+    share = (rank.idle_causes[device]["unknown"] or 0) / max(time.range.length, 1)
+    if share < WORTH_NAMING:
+        return ""
+    found = unknown_time(rank.idle[device])
+    parts = (
+        (found.after, "behind its last recorded work"),
+        (found.unrecorded, "while it did what the trace does not hold"),
+        (found.unlaunched, "before work whose launch was not recorded"),
+    )
+    told = " and ".join(f"{time_text(ns)} {where}" for ns, where in parts if ns > 0)
+    return f"; idle time of unknown cause: {told}"
 
 
 def _operators(run: Run) -> str:
@@ -137,6 +165,10 @@ def _operators(run: Run) -> str:
 
 def _silence(run: Run) -> str:
     """Why nothing more is said: no rule fires, or few can without steps."""
+    if found := limiting(run):
+        if all(finding.verdict == "cannot_tell" for finding in found):
+            return "What is found leaves open whether it limits it."
+        return "What is found are notes: small, or of too few steps."
     if run.findings:
         return "No rule of this version says what limits it."
     if any(rank.steps is not None for rank in run.ranks):
