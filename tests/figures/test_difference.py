@@ -131,3 +131,26 @@ def test_without_a_table_it_is_not_measured() -> None:
 )
 def test_brief_names(name: str, told: str) -> None:
     assert brief(name) == told
+
+
+def test_what_only_one_side_has_is_no_title_below_larger_chance() -> None:
+    """A copy differs by 3 ms, which is chance; aten::cat of 1 ms ran on one side only."""
+    drawn = difference_bars(
+        table(row("aten::copy_", 1, 4, "same"), row("aten::cat", 1, 0, "removed")), of="operators"
+    )
+    assert title(drawn) == (
+        "No difference of an operator between before and after is beyond what steps differ by; "
+        "1 removed"
+    )
+    beyond = row("aten::mm", 4, 2, "faster")
+    drawn = difference_bars(
+        table(row("aten::copy_", 1, 4, "same"), row("x", 2.5, 0, "removed"), beyond), of="operators"
+    )
+    assert title(drawn) == "aten::mm takes 2.00 ms less a step"
+
+
+def test_what_is_removed_leads_where_it_is_the_largest() -> None:
+    drawn = difference_bars(
+        table(row("aten::copy_", 1, 2, "same"), row("aten::cat", 4, 0, "removed")), of="operators"
+    )
+    assert title(drawn) == "aten::cat is removed: 4.00 ms a step"

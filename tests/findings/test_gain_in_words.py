@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from tests.findings.facts import found, stages, waiting
 from workbench.findings.exposed_communication import exposed_communication
 from workbench.findings.finding import (
     CommunicationFacts,
@@ -137,3 +138,43 @@ def test_copies_of_all_kinds_are_named_beside_those_to_the_device() -> None:
     found = slow_copies(Facts(trace_steps=10, devices=(alone,)))
     assert found is not None
     assert "with those" not in found.title
+
+
+def test_waiting_for_a_processor_is_told_beside_the_work_that_needs_it() -> None:
+    """Of 90 ms that a step of 100 waits, 8 are decoding and 80 pass before a processor is free.
+
+    Without decoding neither is left: the gain is of both, and the title names both.
+    """
+    facts = waiting(
+        100,
+        90,
+        effective={"workers": 0},
+        loader_stages=stages(
+            batch_ns=88.0 * MS,
+            fetch_ns=880 * MS,
+            fetch_cpu_ns=80 * MS,
+            samples_ns=880 * MS,
+            collate_ns=0,
+            run_delay_ns=800 * MS,
+        ),
+        stalls_ns={"decode": 8, "oversubscription": 80, "other": 2},
+    )
+    finding = found(facts, "WB102")
+    assert finding is not None
+    assert "each step waits 8.0 % for it, and 80 % for a processor that is free" in finding.title
+    assert finding.saving_ns_per_step_at_most is not None
+    assert finding.saving_ns_per_step_at_most == 88 * MS
+
+
+def test_a_gain_above_the_time_of_a_batch_says_why() -> None:
+    """Batches were seen to take 80 ms, a step waits 90: the bound is that of the wait."""
+    split = {"decode": 90, "other": 0}
+    facts = waiting(100, 90, effective={"workers": 0}, loader_stages=stages(), stalls_ns=split)
+    finding = found(facts, "WB102")
+    assert finding is not None
+    assert finding.saving_ns_per_step_at_most == 90 * MS
+    assert finding.advice.endswith(
+        "The gain is above the 80.0 ms of a batch, because a step waits 90.0 ms on average, with "
+        "all that goes beside making it."
+    )
+    assert "warning" not in finding.evidence, "none was raised, which is no missing measurement"

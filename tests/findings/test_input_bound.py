@@ -232,7 +232,7 @@ def test_a_loader_that_is_fast_enough_alone_need_be_no_faster(workers: int) -> N
         effective={"workers": workers},
     )
     finding = fired(facts)
-    assert finding.evidence["needed_loader_speedup"] == 1
+    assert "needed_loader_speedup" not in finding.evidence, "it is fast enough: nothing is needed"
     assert "times as fast" not in finding.advice
 
 
@@ -255,7 +255,10 @@ def test_the_rate_that_is_needed_is_said_before_the_remedy() -> None:
         environment={"usable_cpus": 8},
     )
     finding = fired(facts)
-    assert finding.advice.startswith("The loader must become 2.31 times as fast.")
+    assert finding.advice.startswith(
+        "Alone the loader takes 300 ms a batch, the step 130 ms without it: it would have to be "
+        "2.31 times as fast for no wait."
+    )
     assert finding.evidence["needed_loader_speedup"] == pytest.approx(300 / 130)
 
 

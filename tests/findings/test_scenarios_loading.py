@@ -76,7 +76,7 @@ def test_d04_a_fast_step_starves_and_both_rates_are_said_first(tmp_path: Path) -
     assert finding.evidence["needed_loader_speedup"] > 2
     text = repr(run)
     assert "The loader is the limit: it would have to be" in text
-    assert text.index("The model can take") < text.index(finding.advice[:40])
+    assert text.index("the model can take") < text.index(finding.advice[:40])
 
 
 def test_d04_a_slow_step_does_not_and_no_advice_is_given(tmp_path: Path) -> None:

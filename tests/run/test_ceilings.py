@@ -53,7 +53,7 @@ def test_the_rates_are_samples_a_second() -> None:
     """32 samples in 100 ms: 320; in 250 ms: 128."""
     text = ceilings(measured(step_ms=100, batch_ms=250))
     assert text is not None
-    assert text.startswith("The model can take 320 samples/s (a step without its loader takes 100")
+    assert text.startswith("Without the profiler, the model can take 320 samples/s (a step on ")
     assert "the loader alone brings 128 (250 ms a batch)" in text
 
 

@@ -262,3 +262,16 @@ def test_the_noise_of_a_run_with_workers_is_that_of_its_pace(tmp_path: Path) -> 
     folder = measured(tmp_path, "lumpy", step_ms=50, workers=2)
     run = with_times(folder, [90.0, 10.0] * 21, [7] * 6)
     assert "differ by 0.0 %" in dict(view(run).measured)["noise"]
+
+
+def test_workers_that_bring_batches_together_are_explained(tmp_path: Path) -> None:
+    """Three steps of 10 ms and one of 170 in turn: their pace is 50, and the median step 10."""
+    one = measured(tmp_path, "one", step_ms=100)
+    two = measured(tmp_path, "two", step_ms=50, workers=4)
+    plain = " ".join(wb.compare(wb.open(one), wb.open(two)).notes)
+    assert "its operators are missing there, not gone" in plain
+    assert "The loader of two works in processes of its own" in plain
+    assert "every step is the mean" not in plain, "steps alike have their pace as median"
+    in_turn = with_times(two, [10, 10, 10, 170] * 20, [40, 40])
+    told = " ".join(wb.compare(wb.open(one), in_turn).notes)
+    assert "so of two every step is the mean of its neighbours" in told

@@ -45,6 +45,8 @@ FAINT = 0.35
 """Bars of differences that prove nothing."""
 PER = {"step": "a step", "sample": "a sample", "window": "in all"}
 CERTAIN = frozenset({"faster", "slower", "added", "removed"})
+_ONE_SIDED = ("removed", "added")
+"""Seen on one side only: certain, however little time it takes."""
 
 
 def difference_bars(
@@ -96,17 +98,27 @@ def headline(ranked: Sequence[What], of: Of, names_of: tuple[str, str], per: str
     """The largest difference that holds, or that none does."""
     one, _ = _SUBJECTS[of]
     held = [row for row in ranked if row["change"] in CERTAIN]
-    if not held:
+    timed = [row for row in held if row["change"] not in _ONE_SIDED]
+    if not held or (not timed and held[0] is not ranked[0]):
+        # One that only one side has is no headline where larger differences are chance.
         unsure = any(row["change"] == "cannot_tell" for row in ranked)
         what = "can be told from chance" if unsure else "is beyond what steps differ by"
-        return f"No difference of a {one} between {names_of[0]} and {names_of[1]} {what}"
-    top = held[0]
+        said = f"No difference of {'an' if of == 'operators' else 'a'} {one} between {names_of[0]} and {names_of[1]} {what}"
+        return said + _one_sided(held)
+    top = held[0] if held[0] is ranked[0] else timed[0]
     ns = float(top["difference_ns"])
     label = names.shorten(_brief(top, of), 44)
-    if top["change"] in ("added", "removed"):
+    if top["change"] in _ONE_SIDED:
         return f"{label} is {top['change']}: {time_text(abs(ns))} {PER[per]}"
     label = f"{label[0].upper()}{label[1:]}" if of == "breakdown" else label
     return f"{label} takes {time_text(abs(ns))} {'less' if ns < 0 else 'more'} {PER[per]}"
+
+
+def _one_sided(rows: Sequence[What]) -> str:
+    """How many only one side has."""
+    counts = [(sum(row["change"] == name for row in rows), name) for name in _ONE_SIDED]
+    told = [f"{count_text(count)} {name}" for count, name in counts if count]
+    return f"; {' and '.join(told)}" if told else ""
 
 
 def _subtitle(table: "pd.DataFrame", total: float, names_of: tuple[str, str], per: str) -> str:
@@ -184,8 +196,8 @@ def _row(record: What, of: Of, names_of: tuple[str, str], per: str) -> dict[str,
         "ns": ns,
         "colour": _colour(record, of),
         "opacity": 1.0 if change in CERTAIN else FAINT,
-        "hollow": change in ("added", "removed"),
-        "interval": None if math.isnan(low) or change in ("added", "removed") else (low, high),
+        "hollow": change in _ONE_SIDED,
+        "interval": None if math.isnan(low) or change in _ONE_SIDED else (low, high),
         "hover": "<br>".join(said),
     }
 

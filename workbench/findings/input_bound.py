@@ -126,7 +126,7 @@ def _finding(facts: Facts, wait: Wait, few: Few | None = None) -> Finding:
     told, setting = advice(facts, wait)
     rate = needed_rate(facts)
     if rate is not None and rate > 1:
-        told = f"The loader must become {significant(rate)} times as fast. {told}"
+        told = f"{_too_slow(facts, rate)} {told}"
     told += _more_than_the_wait(facts, wait, saving)
     apart = "" if few is None else _apart(few)
     found = stalled(facts)
@@ -161,6 +161,17 @@ def _finding(facts: Facts, wait: Wait, few: Few | None = None) -> Finding:
     )
 
 
+def _too_slow(facts: Facts, rate: float) -> str:
+    """How far the loader alone is from bringing a batch in the time of a step without it."""
+    found, alone = freed(facts), facts.loader_alone_batch_ns
+    assert found is not None
+    assert alone is not None
+    return (
+        f"Alone the loader takes {time_text(alone)} a batch, the step {time_text(found.replay_ns)} "
+        f"without it: it would have to be {significant(rate)} times as fast for no wait."
+    )
+
+
 def _apart(few: Few) -> str:
     """What was left out of the averages."""
     if few.steps == 1:
@@ -181,7 +192,7 @@ def _ceilings(facts: Facts, found: Freed | None) -> dict[str, Any]:
         }
     if alone is not None:
         measured["loader_alone_batch_us"] = alone / 1000
-    if (rate := needed_rate(facts)) is not None:
+    if (rate := needed_rate(facts)) is not None and rate > 1:
         measured["needed_loader_speedup"] = rate
     return measured
 

@@ -24,6 +24,8 @@ CODE = "WB102"
 
 BUSY_SHARE = 0.6
 """Own choice for "CPU time is about wall time": below it, loading mostly waits for something."""
+ROUNDING = 0.02
+"""Means of a batch and of a wait that differ by less are one."""
 SLOW_TENSOR = "list of numpy.ndarrays is extremely slow"
 """From torch's own warning about torch.tensor([array, array, …])."""
 
@@ -70,13 +72,14 @@ def _finding(facts: Facts, found: Stalled, names: tuple[str, ...], *, rows: bool
     what = "collating batches" if collating else "Python for every single sample"
     if not rows and not collating:
         what = "decoding and transforming samples"
-    share = found.share_of_step(*names)
+    share, saving = found.share_of_step(*names), found.saving_ns(*names)
+    warned = _warned(facts)
     return Finding(
         code=CODE,
-        title=f"Loading is {what}, not storage: {each}{time_text(per_batch)} a batch; it takes "
-        f"{share_text(share)} of each step.",
+        title=f"Loading is {what}, not storage: {each}{time_text(per_batch)} a batch; "
+        f"{_of_a_step(found, share)}.",
         verdict="yes",
-        severity=found.severity(found.saving_ns(*names)),
+        severity=found.severity(saving),
         evidence={
             "sample_us": None if stages.sample_ns is None else stages.sample_ns / 1000,
             "batch_us": per_batch / 1000,
@@ -85,15 +88,37 @@ def _finding(facts: Facts, found: Stalled, names: tuple[str, ...], *, rows: bool
             "read_share": stages.read_share,
             "samples_per_call": stages.samples_per_call,
             "workers": facts.effective.get("workers"),
-            "warning": _warned(facts),
+            **({} if warned is None else {"warning": warned}),
         },
-        advice=_advice(facts, rows=rows, collating=collating),
+        advice=_advice(facts, rows=rows, collating=collating)
+        + _more_than_a_batch(found, saving, per_batch),
         share_of_window=share,
-        saving_ns_per_step_at_most=found.saving_ns(*names),
+        saving_ns_per_step_at_most=saving,
         speedup_at_most=found.speedup(*names),
         setting=batched_fetch(facts) if rows else None,
         rank=facts.rank,
         device=found.wait.device,
+    )
+
+
+def _of_a_step(found: Stalled, share: float) -> str:
+    """What it takes of a step, and beside it what the loader waits for a processor to do it."""
+    waited = found.share_of_step("oversubscription")
+    if waited <= NOTE_SHARE:
+        return f"it takes {share_text(share)} of each step"
+    return (
+        f"each step waits {share_text(share)} for it, and {share_text(waited)} for a processor "
+        "that is free to do it"
+    )
+
+
+def _more_than_a_batch(found: Stalled, saving_ns: float, batch_ns: float) -> str:
+    """Why the bound is above the time that was seen to make a batch, where it is."""
+    if found.workers or saving_ns <= (1 + ROUNDING) * batch_ns:
+        return ""
+    return (
+        f" The gain is above the {time_text(batch_ns)} of a batch, because a step waits "
+        f"{time_text(found.wait.per_step_ns)} on average, with all that goes beside making it."
     )
 
 

@@ -9,6 +9,15 @@ from workbench.units import NOT_MEASURED, bytes_text, count_text, share_text, si
 _TO_NS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
 _PER_SECOND = "_per_s"
 _LONGEST = 300
+_PLAIN = {
+    "needed_loader_speedup": "times as fast as it is that the loader would have to be",
+    "replayed_step_us": "step on batches at hand",
+    "fastest_replayed_step_us": "fastest step on batches at hand",
+    "saving_low_us": "saving by a free loader, at least",
+    "saving_high_us": "saving by a free loader, at most",
+    "loader_alone_batch_us": "batch of the loader alone",
+}
+"""Keys whose words do not explain themselves."""
 
 
 def evidence_rows(evidence: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -25,6 +34,8 @@ def label(name: str) -> str:
         return visible(str(name))
     if str(name).endswith(_PER_SECOND):
         return visible(str(name)).removesuffix(_PER_SECOND).replace("_", " ")
+    if name in _PLAIN:
+        return _PLAIN[name]
     words = visible(str(name)).split("_")
     return " ".join(word for word in words if word not in _TO_NS) or visible(str(name))
 

@@ -5,9 +5,11 @@ from workbench.figures.palette import category
 from workbench.pages.escape import escape, visible
 from workbench.pages.table import Column, Table
 from workbench.pages.view import Breakdown
-from workbench.units import NOT_MEASURED, share_text, time_text
+from workbench.units import NOT_MEASURED, share_text, significant, time_text
 
 _BAR = 24
+ALIKE = 0.05
+"""Own choice: a profiler that changes a step by less needs no word."""
 _DOUBTS = {
     "times": "not certain: this profile fails its own checks",
     "causes": "causes of idle are not certain: this profile fails its own checks",
@@ -88,7 +90,14 @@ def parts_table(breakdown: Breakdown) -> Table:
 
 def _caption(breakdown: Breakdown) -> str:
     whole = whole_text(breakdown.total_ns, breakdown.steps, breakdown.of_steps)
-    return f"{breakdown.label}: {whole}, under the profiler"
+    return f"{breakdown.label}: {whole}, under the profiler{_longer(breakdown.overhead)}"
+
+
+def _longer(overhead: float | None) -> str:
+    """What the profiler does to a step, where these parts are not those of a step of record."""
+    if overhead is None or abs(overhead - 1) < ALIKE:
+        return ""
+    return f" ({significant(overhead)} times the median step without it)"
 
 
 def _missing(breakdown: Breakdown) -> str:

@@ -23,6 +23,8 @@ class Breakdown:
     """Complete steps of the recording, where more than these: the first one and warm-up."""
     doubt: Doubt | None = None
     """What a failed check of the trace leaves open."""
+    overhead: float | None = None
+    """A median step under the profiler over one without it, where both are known."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -37,9 +37,9 @@ def ceilings(record: RunRecord | None) -> str | None:
     if loader is None:
         loader = alone["batches_per_s"] * samples
     said = (
-        f"The model can take {significant(model)} {unit} (a step without its loader takes "
-        f"{time_text(step_ns)}); the loader alone brings {significant(loader)} "
-        f"({time_text(batch_ns)} a batch)."
+        f"Without the profiler, the model can take {significant(model)} {unit} (a step on batches "
+        f"at hand takes {time_text(step_ns)}, median of {len(timings.replay_ns)}); the loader "
+        f"alone brings {significant(loader)} ({time_text(batch_ns)} a batch)."
     )
     return f"{said} {_together(step_ns, batch_ns, inside=record.effective.get('workers') == 0)}"
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from workbench.errors import RunError
 from workbench.figures.comparison import MARKS, interval_text
 from workbench.run.beside import beside
+from workbench.run.beside_workers import of_workers
 from workbench.run.differs import Difference, differences
 from workbench.statistics.change import Change
 from workbench.units import count_text, spread_text, time_text
@@ -122,7 +123,8 @@ class Comparison:
         said = (self.moved_wait, self.changed_count, self.break_even)
         moved = tuple(finding.title for finding in said if finding is not None)
         reasons = dict.fromkeys(found.reasons.values())
-        return (*told, *self.bounds_held, *moved, *self._pairs[1], *found.notes, *reasons)
+        workers = of_workers(self.runs, self.called)
+        return (*told, *self.bounds_held, *moved, *workers, *self._pairs[1], *found.notes, *reasons)
 
     @cached_property
     def bounds_held(self) -> tuple[str, ...]:

@@ -65,6 +65,8 @@ class RankAnalysis:
         """Gives what was recorded of this rank's loader; ``None`` where nothing can have been."""
         self.record_step_ns: float | None = None
         """Median step time without the profiler; ``None`` for a trace from elsewhere."""
+        self.overhead_ratio: float | None = None
+        """How many times as long a step is under the profiler, where both were measured."""
 
     def release(self) -> None:
         """Drop the trace and what is as large; asked again, the trace is read again."""

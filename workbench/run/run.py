@@ -80,6 +80,7 @@ class Run:
         for rank in self.ranks:
             rank.job = self.job
             rank.record_step_ns = step_of_record(record)
+            rank.overhead_ratio = None if record is None else record.overhead_ratio
         self._first.recorded_input = lambda: (self.loader_records, self.system)
         self.record = record
         self.folder = folder

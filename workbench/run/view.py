@@ -193,7 +193,8 @@ def step_sentence(run: Run) -> str:
         steady = timings.step_ns[timings.warmup :]
         median, mean = statistics.median(steady), statistics.fmean(steady)
         apart = f" ({time_text(mean)} on average)" if abs(mean - median) >= APART * median else ""
-        return f"A step takes {time_text(median)}, median of {len(steady)}{apart}."
+        said = f"A step takes {time_text(median)} without the profiler, median of {len(steady)}"
+        return f"{said}{apart}."
     found = [rank.steps for rank in run.ranks if rank.steps is not None]
     times = [steps.time_ns[steps.warmup :].tolist() for steps in found]
     medians = [statistics.median(each) for each in times if each]
@@ -273,6 +274,7 @@ def _breakdown(
         steps=steps,
         of_steps=of_steps,
         doubt=None if device is None else doubt(rank),
+        overhead=rank.overhead_ratio if steps else None,
     )
 
 

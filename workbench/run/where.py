@@ -182,8 +182,11 @@ class _Pair:
         a, b = self.a.kernels, self.b.kernels
         if a is None or b is None:
             sides = zip(self.names, (a, b), self.ranks, strict=True)
-            told = [f"{name}: {not_idle_because(rank)}" for name, s, rank in sides if s is None]
-            self.reasons["kernels"] = self.reasons["families"] = "; ".join(told) + "."
+            why = {name: not_idle_because(rank) for name, s, rank in sides if s is None}
+            told = "; ".join(f"{name}: {reason}" for name, reason in why.items())
+            if len(why) > 1 and len(set(why.values())) == 1:
+                told = f"in both, {next(iter(why.values()))}"
+            self.reasons["kernels"] = self.reasons["families"] = f"no kernels to compare; {told}."
             return None
         pairs = match_kernels(a, b, renamed=not self.across_vendors)
         return difference_table(a, b, pairs, per=self.divided, certain=not self._void("kernels"))
