@@ -55,7 +55,9 @@ def test_the_still_page_speaks_of_the_settings_in_force(tmp_path: Path):
     html = static_html(kernel.desk)
 
     # 100 steps of 20 ms, then 100 of 10 ms with the switch: the median of all would be near 15.
-    assert re.match(r"A step of digits takes (9\.\d|10\.\d) ms since change 1, ", text)
+    assert re.match(r"A step of digits takes (9\.\d|10\.\d) ms since change 1, median", text)
+    # Parts are means, and sum to the mean step: which of the two a number is stands beside it.
+    assert re.search(r"parts of the mean step, (9\.\d|10\.\d) ms together, not of the", text)
     assert "Recorded under other settings (as yours) than those in force now (workers 2)" in html
     assert "the epoch began anew" in html
     undone = change(2, 200, Settings(workers=2), Settings())

@@ -111,7 +111,7 @@ function memoryTitle(seen) {
       ? values[values.length - 1]
       : null;
   if (last(device) !== null) return `The process has ${bytesText(last(device))} of the GPU allocated`;
-  if (last(host) !== null) return `The process holds ${bytesText(last(host))}`;
+  if (last(host) !== null) return `The process holds ${bytesText(last(host))} now`;
   return `Memory: ${NOT_MEASURED}`;
 }
 
@@ -217,7 +217,10 @@ export const CHARTS = [
     ],
     write: bytesText,
     title: memoryTitle,
-    about: (seen) => (seen.median("device_bytes") === null ? "GPU memory: not measured" : ""),
+    about: (seen) =>
+      seen.median("device_bytes") === null
+        ? "with its median in view · GPU memory: not measured"
+        : "with medians in view",
   },
   {
     id: "loss",

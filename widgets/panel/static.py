@@ -45,7 +45,7 @@ def static_html(desk: "Desk") -> str:
         parts += ["<h3>Step time</h3>", step_picture(steps, marks)]
         mine, words = scope(desk, steps)
         parts += [f"<h3>Where a step goes{words}</h3>", parts_picture(part_totals(mine))]
-        parts.append(table_html(parts_table(mine), caption=False))
+        parts.append(table_html(parts_table(mine)))
         beside = table_html(beside_table(desk, mine), caption=False)
         parts += [f"<h3>Beside the steps{words}</h3>", beside]
     for table in (settings_table(desk), changes_table(desk), runs_table(desk)):
@@ -78,9 +78,9 @@ def verdict(desk: "Desk", steps: Any) -> str:
     totals = part_totals(mine)
     whole = sum(ns for ns in totals.values() if ns)
     waits = totals["input_ns"]
-    said = f"A step of {desk.title} takes {time_text(_median(mine['step_ns']))}{words}"
+    said = f"A step of {desk.title} takes {time_text(_median(mine['step_ns']))}{words}, median"
     if waits is not None and whole:
-        said += f", {share_text(waits / whole)} of it waiting for data"
+        said += f"; {share_text(waits / whole)} of all time is waiting for data"
     return said
 
 
@@ -111,7 +111,10 @@ def parts_table(steps: Any) -> Table:
         Column(name="share of the step", kind="share"),
         Column(name="mean per step", kind="time"),
     )
-    return Table(caption="Where a step goes", columns=columns, rows=rows)
+    caption = "Where a step goes"
+    if whole:
+        caption += f": parts of the mean step, {time_text(whole)} together, not of the median one"
+    return Table(caption=caption, columns=columns, rows=rows)
 
 
 def beside_table(desk: "Desk", steps: Any) -> Table:
