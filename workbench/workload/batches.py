@@ -17,6 +17,7 @@ from workbench.workload.pickling import (
 )
 from workbench.workload.shutdown import end_half_started, shut_down
 from workbench.workload.source import Source
+from workbench.workload.taking_over import whole_take_over
 from workbench.workload.worker_death import worker_death_explained
 
 INPUT_RANGE = "workbench.input"
@@ -55,6 +56,7 @@ class Batches(Iterator[Any]):
     def __next__(self) -> Any:
         with (
             worker_death_explained(self._workers()),
+            whole_take_over(),
             outside_inference_mode(),
             record_function(INPUT_RANGE),
         ):
