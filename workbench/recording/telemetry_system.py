@@ -6,8 +6,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from workbench.machine.nvidia import NvidiaSampler
 from workbench.recording.telemetry import Telemetry
+from workbench.recording.telemetry_devices import DeviceReader, reader_for
 
 EVERY_S = 0.5
 
@@ -36,7 +36,7 @@ class TelemetrySampler:
         self._waiting = waiting
         self._workers = workers
         self._device = device
-        self._driver = NvidiaSampler()
+        self._readers: dict[str, DeviceReader | None] = {}
         self._process: Any = None
         self._before: dict[str, tuple[int, int]] = {}
         self._ended = threading.Event()
@@ -48,7 +48,6 @@ class TelemetrySampler:
 
         self._process = psutil.Process()
         psutil.cpu_percent(percpu=True)  # what it says next is since now
-        self._driver.open()
         self._thread.start()
 
     def stop(self) -> None:
@@ -56,7 +55,10 @@ class TelemetrySampler:
         self._ended.set()
         if self._thread.is_alive() and threading.current_thread() is not self._thread:
             self._thread.join(5)
-        self._driver.close()
+        for reader in self._readers.values():
+            if reader is not None:
+                reader.close()
+        self._readers.clear()
 
     def sample(self) -> None:
         """Write one sample."""
@@ -99,13 +101,10 @@ class TelemetrySampler:
         module = torch.get_device_module(device)
         if hasattr(module, "memory_allocated"):
             found["device_memory_bytes"] = module.memory_allocated(device)
-        place = device.index or 0
-        for sample in self._driver.read() if device.type == "cuda" else ():
-            if sample.device == place:
-                found["device_percent"] = sample.utilization_percent
-                found["device_power_w"] = sample.power_w
-                found["device_clock_mhz"] = sample.clock_mhz
-        return found
+        if device.type not in self._readers:
+            self._readers[device.type] = reader_for(device)
+        reader = self._readers[device.type]
+        return found if reader is None else found | reader.read(device)
 
     def _rate(self, name: str, total: int) -> float | None:
         """Bytes per second since the last sample; ``None`` for the first one."""
