@@ -153,7 +153,12 @@ def change(number: int, step: int, before: Settings, after: Settings, **more: An
 
 def recorded(name: str, **settings: Any) -> Any:
     """The Run of a burst under these settings, as far as the panel looks at it."""
-    return SimpleNamespace(name=name, record=SimpleNamespace(settings=settings))
+    timings = SimpleNamespace(
+        step_ns=[90 * MS] * 5 + [13 * MS, 14 * MS, 15 * MS],
+        warmup=5,
+        profiled_step_ns=[40 * MS] * 10,
+    )
+    return SimpleNamespace(name=name, record=SimpleNamespace(settings=settings, timings=timings))
 
 
 def effect(ratio: float, low: float, high: float) -> Effect:

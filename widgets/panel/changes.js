@@ -1,6 +1,6 @@
 /** Every switch that was changed, with the step times before and after it. */
 
-import { make } from "./dom.js";
+import { make, tableOf } from "./dom.js";
 
 /**
  * @typedef {{number: number, step: string, text: string, error: string | null, verdict: string,
@@ -30,20 +30,18 @@ export class ChangesView {
       this.list.replaceChildren(make("p", { class: "wb-quiet", text }));
       return;
     }
-    const head = make("tr", {}, ...CHANGE_HEADS.map((text) => make("th", { scope: "col", text })));
-    const body = [...changes.rows].reverse().map((row) => {
+    const rows = [...changes.rows].reverse().map((row) => {
       const effect = make("td", { class: "wb-effect", text: row.error ? `✕ ${row.error}` : row.effect });
       effect.dataset.verdict = row.verdict;
       const note = row.note ? [make("small", { class: "wb-note", text: row.note })] : [];
-      return make(
-        "tr",
-        {},
+      const numbers = [row.step, row.before, row.after];
+      return [
         make("td", {}, make("span", { class: "wb-flag", text: String(row.number) })),
         make("td", {}, make("div", { text: row.text }), ...note),
-        ...[row.step, row.before, row.after].map((text) => make("td", { class: "wb-number", text })),
+        ...numbers.map((text) => make("td", { class: "wb-number", text })),
         effect,
-      );
+      ];
     });
-    this.list.replaceChildren(make("table", {}, make("thead", {}, head), make("tbody", {}, ...body)));
+    this.list.replaceChildren(tableOf(CHANGE_HEADS, rows));
   }
 }

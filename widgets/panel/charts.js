@@ -5,7 +5,9 @@ import { make, say, unique } from "./dom.js";
 import { clockText } from "./clock.js";
 import { countText, isNumber } from "../../pages/numbers.js";
 import { firstFrom } from "../../pages/sorted.js";
-import { linear, quantile, roundUp, usualTop } from "./scale.js";
+import { cut, nearest, rowsFrom, topOf, totalShare } from "./columns.js";
+import { pointing } from "./pointing.js";
+import { linear, quantile } from "./scale.js";
 import { scopeOf } from "./scope.js";
 import { CHARTS } from "./specs.js";
 
@@ -112,66 +114,8 @@ export class Charts {
       legend.append(entry);
     }
     const pane = { spec, figure, canvas, title, about, legend, values };
-    this.listen(pane);
+    pointing(this, pane);
     return pane;
-  }
-
-  /** @param {Pane} pane */
-  listen({ canvas, figure }) {
-    const seconds = (/** @type {PointerEvent | MouseEvent} */ event) => {
-      const box = canvas.getBoundingClientRect();
-      const frame = frameOf(box.width, box.height);
-      return linear(this.domain(), [frame.left, frame.right]).back(event.clientX - box.left);
-    };
-    canvas.addEventListener("pointermove", (event) => {
-      this.hover = seconds(event);
-      if (this.drag) this.drag[1] = this.hover;
-      this.ask();
-    });
-    canvas.addEventListener("pointerleave", () => {
-      if (!this.drag) this.hover = null;
-      this.ask();
-    });
-    canvas.addEventListener("pointerdown", (event) => {
-      canvas.setPointerCapture(event.pointerId);
-      this.drag = [seconds(event), seconds(event)];
-    });
-    canvas.addEventListener("pointerup", () => this.drop());
-    canvas.addEventListener("pointercancel", () => {
-      this.drag = null;
-    });
-    canvas.addEventListener("dblclick", () => this.show(Infinity));
-    figure.addEventListener("keydown", (event) => {
-      if (this.press(event.key)) event.preventDefault();
-    });
-  }
-
-  /** A dragged range becomes what is shown. */
-  drop() {
-    const range = this.drag;
-    this.drag = null;
-    if (!range) return;
-    const [from, to] = [Math.min(...range), Math.max(...range)];
-    const [low, high] = this.domain();
-    if (to - from > (high - low) / 100) this.pin([from, to]);
-    this.ask();
-  }
-
-  /** @param {string} key @returns {boolean} whether the key means something here */
-  press(key) {
-    const [from, to] = this.domain();
-    const [middle, half] = [this.hover ?? (from + to) / 2, (to - from) / 2];
-    if (key === "+" || key === "=") this.pin([middle - half / 2, middle + half / 2]);
-    else if (key === "-") this.pin([middle - half * 2, middle + half * 2]);
-    else if (key === "0") this.show(Infinity);
-    else if (key === " ") this.toggle();
-    else if (key === "Escape" && this.hover !== null) this.hover = null;
-    else if (key === "ArrowLeft" || key === "ArrowRight") {
-      const way = key === "ArrowLeft" ? -1 : 1;
-      this.hover = Math.min(to, Math.max(from, (this.hover ?? to) + (way * half) / 50));
-    } else return false;
-    this.ask();
-    return true;
   }
 
   /** @param {number} span */
@@ -302,58 +246,6 @@ export class Charts {
   }
 }
 
-/** @param {Ring} ring @param {[number, number]} domain @returns {Record<string, Float64Array>} */
-function cut(ring, domain) {
-  const at = ring.column("at_s");
-  const [from, to] = [domain[0], domain[1] + 1e-6].map((one) => firstFrom(at, 0, at.length, one));
-  const names = ring.names.map((name) => [name, ring.column(name).subarray(from, to)]);
-  return Object.fromEntries(names);
-}
-
-/** @param {Record<string, Float64Array>} columns @param {number} from a place */
-function rowsFrom(columns, from) {
-  return Object.fromEntries(Object.entries(columns).map(([name, all]) => [name, all.subarray(from)]));
-}
-
-/** Index of the value that lies nearest. @param {ArrayLike<number>} sorted @param {number} wanted */
-function nearest(sorted, wanted) {
-  const at = firstFrom(sorted, 0, sorted.length, wanted);
-  if (at === 0) return 0;
-  if (at >= sorted.length) return sorted.length - 1;
-  return sorted[at] - wanted < wanted - sorted[at - 1] ? at : at - 1;
-}
-
-/** Part of all time: sums, not a mean of shares. */
-function totalShare(
-  /** @type {ArrayLike<number> | undefined} */ part,
-  /** @type {ArrayLike<number> | undefined} */ whole,
-) {
-  if (!part || !whole) return null;
-  let [sum, total] = [0, 0];
-  for (let i = 0; i < part.length; i += 1) {
-    if (!Number.isFinite(part[i])) continue;
-    sum += part[i];
-    total += whole[i];
-  }
-  return total > 0 ? sum / total : null;
-}
-
-/** @param {{ys: ArrayLike<number>}[]} series @param {"usual" | "most"} how */
-function topOf(series, how) {
-  const all = series.flatMap((one) => Array.from(one.ys));
-  if (how === "usual") return usualTop(all);
-  const most = quantile(all, 1);
-  return most === null || most <= 0 ? 1 : roundUp(most * 1.1);
-}
-
-/** @param {ChartSpec} spec @param {string} label @param {ArrayLike<number>} ys */
-function numbers(spec, label, ys) {
-  const last = ys.length ? ys[ys.length - 1] : NaN;
-  const values = [last, quantile(ys, 0.5), quantile(ys, 0.95)];
-  const cells = values.map((value) => make("td", { text: spec.write(isNumber(value) ? value : null) }));
-  return make("tr", {}, make("th", { scope: "row", text: `${spec.name}: ${label}` }), ...cells);
-}
-
 /**
  * @param {CanvasRenderingContext2D} c @param {[number, number]} range
  * @param {[number, number]} domain @param {number} width @param {number} height @param {string} ink
@@ -366,4 +258,12 @@ function shade(c, range, domain, width, height, ink) {
   const [from, to] = [x.at(Math.min(...range)), x.at(Math.max(...range))];
   c.fillRect(from, frame.top, to - from, frame.bottom - frame.top);
   c.globalAlpha = 1;
+}
+
+/** @param {ChartSpec} spec @param {string} label @param {ArrayLike<number>} ys */
+function numbers(spec, label, ys) {
+  const last = ys.length ? ys[ys.length - 1] : NaN;
+  const values = [last, quantile(ys, 0.5), quantile(ys, 0.95)];
+  const cells = values.map((value) => make("td", { text: spec.write(isNumber(value) ? value : null) }));
+  return make("tr", {}, make("th", { scope: "row", text: `${spec.name}: ${label}` }), ...cells);
 }

@@ -18,6 +18,27 @@ export function make(tag, attributes = {}, ...children) {
   return made;
 }
 
+/**
+ * A table whose rows stand as blocks where it is narrow: the roles say what it is all the same.
+ * @param {string[]} heads @param {HTMLElement[][]} rows cells, one for each head
+ */
+export function tableOf(heads, rows) {
+  const head = heads.map((text) => make("th", { scope: "col", role: "columnheader", text }));
+  const body = rows.map((cells) => {
+    cells.forEach((cell, i) => {
+      cell.dataset.head = heads[i];
+      cell.setAttribute("role", cell.tagName === "TH" ? "rowheader" : "cell");
+    });
+    return make("tr", { role: "row" }, ...cells);
+  });
+  return make(
+    "table",
+    { class: "wb-blocks", role: "table" },
+    make("thead", { role: "rowgroup" }, make("tr", { role: "row" }, ...head)),
+    make("tbody", { role: "rowgroup" }, ...body),
+  );
+}
+
 /** Change a text only when it differs: screen readers announce every change. */
 export function say(/** @type {HTMLElement} */ element, /** @type {string} */ text) {
   if (element.textContent !== text) element.textContent = text;

@@ -6,7 +6,8 @@ import { make, refill, say } from "./dom.js";
  * @typedef {{id: string, mark: string, severity: string, title: string, advice: string,
  *   evidence: [string, string][], about: string, bound: string | null, setting: string | null,
  *   can_try: boolean, why_not: string | null, can_show: boolean}} Row
- * @typedef {{run: string | null, under: string | null, rows: Row[], empty: string}} Findings
+ * @typedef {{run: string | null, under: string | null, measured: string | null, rows: Row[],
+ *   empty: string}} Findings
  * @typedef {{status: string, what: string, finding: string | null, running: boolean,
  *   sentence: string | null, advice: string | null, gain: string | null, parity: string | null,
  *   bound: string | null, error: string | null, kept: boolean | null}} Trial
@@ -23,7 +24,8 @@ export class FindingsView {
     this.list = make("div");
     this.heading = make("h3", { text: "Findings" });
     this.under = make("p", { class: "wb-under", hidden: true });
-    const parts = [this.heading, this.trial, this.under, this.list];
+    this.measured = make("p", { class: "wb-quiet", hidden: true });
+    const parts = [this.heading, this.trial, this.measured, this.under, this.list];
     this.element = make("section", { "aria-label": "Findings" }, ...parts);
     this.known = "";
     this.all = false;
@@ -37,6 +39,8 @@ export class FindingsView {
     const from = findings.run ? ` in ${findings.run}` : "";
     say(this.under, findings.under ? `⚠ ${findings.under}` : "");
     this.under.hidden = !findings.under;
+    say(this.measured, findings.measured ?? "");
+    this.measured.hidden = !findings.measured;
     this.heading.textContent = `Findings${from}`;
     const shown = this.all ? findings.rows : findings.rows.slice(0, FIRST);
     const items = shown.map((row) => this.item(row, dead, readonly, trial?.running ?? false));

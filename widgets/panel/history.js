@@ -1,6 +1,6 @@
 /** The Runs on disk: look at one, compare, report, delete. */
 
-import { make, refill, say } from "./dom.js";
+import { make, refill, say, tableOf } from "./dom.js";
 
 /**
  * @typedef {{name: string, created: string, settings: string, step: string, size: string,
@@ -8,7 +8,7 @@ import { make, refill, say } from "./dom.js";
  * @typedef {{rows: Row[], baseline: string | null, folder: string, left_out: number}} Runs
  */
 
-const RUN_HEADS = ["Run", "Recorded", "Settings", "Median step", "Against the baseline", "Note", "Actions"];
+const RUN_HEADS = ["Run", "Settings", "Median step of record", "Against the baseline", "Note", "Actions"];
 
 export class HistoryView {
   /** @param {import("./header.js").Act} act @param {(answer: any) => void} open */
@@ -46,9 +46,7 @@ export class HistoryView {
       this.list.replaceChildren(make("p", { class: "wb-quiet", text }));
       return;
     }
-    const head = make("tr", {}, ...RUN_HEADS.map((text) => make("th", { scope: "col", text })));
-    const body = runs.rows.map((row) => this.row(row, runs, dead));
-    refill(this.list, [make("table", {}, make("thead", {}, head), make("tbody", {}, ...body))]);
+    refill(this.list, [tableOf(RUN_HEADS, runs.rows.map((row) => this.row(row, runs, dead)))]);
   }
 
   /** @param {Row} row @param {Runs} runs @param {boolean} dead */
@@ -59,17 +57,15 @@ export class HistoryView {
     note.dataset.key = `note-${row.name}`;
     note.addEventListener("change", () => this.act({ kind: "note", name: row.name, text: note.value }));
     const verdict = row.name === runs.baseline ? "baseline" : row.verdict;
-    return make(
-      "tr",
-      {},
-      make("th", { scope: "row", text: row.name }),
-      make("td", { text: row.created }),
+    const recorded = make("small", { class: "wb-note", text: row.created });
+    return [
+      make("th", { scope: "row" }, make("div", { text: row.name }), recorded),
       make("td", { text: row.settings }),
       make("td", { class: "wb-number", text: row.step }),
       make("td", { class: "wb-effect", text: verdict, "data-verdict": row.mark }),
       make("td", {}, note),
       make("td", {}, this.actions(row, runs, dead)),
-    );
+    ];
   }
 
   /** @param {Row} row @param {Runs} runs @param {boolean} dead */

@@ -6,7 +6,7 @@ import { quantile } from "./scale.js";
 /**
  * @typedef {Record<string, ArrayLike<number>>} Columns
  * @typedef {{name: string, label: string, look: string, dash?: boolean,
- *   of?(columns: Columns): ArrayLike<number>}} SeriesSpec
+ *   of?(columns: Columns): Float64Array}} SeriesSpec
  * @typedef {{median(name: string): number | null, share(name: string): number | null,
  *   columns: Columns, reasons: Record<string, string>, words: string}} Seen
  * @typedef {{id: string, name: string, source: "steps" | "system", wide: boolean, stacked: boolean,

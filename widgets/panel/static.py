@@ -10,7 +10,7 @@ from workbench.pages.table import NOT_KNOWN, Column, Table, table_html, table_te
 from workbench.units import NOT_MEASURED, bytes_text, share_text, significant, time_text
 from workbench.widgets.panel.drawing import PARTS, part_totals, parts_picture, step_picture
 from workbench.widgets.panel.feed import in_force, system_columns, unprofiled
-from workbench.widgets.panel.view import cost, number_in_force, other_settings
+from workbench.widgets.panel.view import cost, measured_words, number_in_force, other_settings
 from workbench.widgets.words import word
 
 if TYPE_CHECKING:
@@ -94,8 +94,9 @@ def scope(desk: "Desk", steps: Any) -> tuple[Any, str]:
 
 
 def _under(desk: "Desk", run: Any) -> list[str]:
-    told = other_settings(run, desk.session.state.settings)
-    return [] if told is None else [f"<p>⚠ {escape(told)}</p>"]
+    measured, other = measured_words(run), other_settings(run, desk.session.state.settings)
+    told = [] if measured is None else [f'<p class="wb-quiet">{escape(measured)}</p>']
+    return told if other is None else [*told, f"<p>⚠ {escape(other)}</p>"]
 
 
 def parts_table(steps: Any) -> Table:

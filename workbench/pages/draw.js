@@ -1,17 +1,25 @@
 // Draws every figure on the page that is still waiting. The page provides window.Plotly once; when
 // it comes late, it says so with the event "workbench:plotly". Without it the tables stay open.
 (() => {
-  const plain = (text) => new DOMParser().parseFromString(text, "text/html").body.textContent;
-  const safe = (text) =>
+  /** @type {any} */
+  const page = window;
+  const plain = (/** @type {string} */ text) =>
+    new DOMParser().parseFromString(text, "text/html").body.textContent ?? "";
+  const safe = (/** @type {string} */ text) =>
     text.replace(/[&<>$]/g, (char) => `&#${char.charCodeAt(0)};`);
-  const pen = document.createElement("canvas").getContext("2d");
+  const pen = /** @type {CanvasRenderingContext2D} */ (
+    document.createElement("canvas").getContext("2d")
+  );
 
-  /** Names of rows without their middle where the value at the right edge needs the room. */
+  /**
+   * Names of rows without their middle where the value at the right edge needs the room.
+   * @param {any} layout @param {number} wide @returns {any[]}
+   */
   const fitted = (layout, wide) => {
     const font = layout.template?.layout?.font ?? {};
     pen.font = `${font.size ?? 13}px ${font.family ?? "sans-serif"}`;
-    const long = (text) => pen.measureText(text).width;
-    return (layout.annotations ?? []).map((note, at, all) => {
+    const long = (/** @type {string} */ text) => pen.measureText(text).width;
+    return (layout.annotations ?? []).map((/** @type {any} */ note, /** @type {number} */ at, /** @type {any[]} */ all) => {
       if (note.name !== "row-name") return note;
       const room = wide - 40 - 1.08 * long(plain(all[at + 1].text)); // values are partly bold
       const chars = [...plain(note.text)];
@@ -26,8 +34,7 @@
     });
   };
 
-  /** @param {HTMLElement} figure */
-  const draw = async (figure) => {
+  const draw = async (/** @type {any} */ figure) => {
     figure.dataset.wbFigure = "drawing";
     const plot = figure.querySelector(".wb-plot");
     try {
@@ -35,21 +42,21 @@
       plot.style.cssText = `display: block; height: ${layout.height}px`;
       const wide = () => plot.clientWidth || 700; // inside something folded there is no width yet
       const sized = () => ({ width: wide(), annotations: fitted(layout, wide()) });
-      await window.Plotly.newPlot(plot, data, { ...layout, ...sized() }, { displayModeBar: false });
+      await page.Plotly.newPlot(plot, data, { ...layout, ...sized() }, { displayModeBar: false });
       new ResizeObserver(() => {
         if (plot.clientWidth && plot.clientWidth !== plot.layout.width) {
-          window.Plotly.relayout(plot, sized());
+          page.Plotly.relayout(plot, sized());
         }
       }).observe(plot);
       figure.querySelector("details").open = false;
       figure.dataset.wbFigure = "drawn";
     } catch (error) {
       plot.style.height = "auto";
-      plot.textContent = `The chart could not be drawn (${error.message}); its numbers are below.`;
+      plot.textContent = `The chart could not be drawn (${/** @type {Error} */ (error).message}); its numbers are below.`;
       figure.dataset.wbFigure = "failed";
     }
   };
   const drawAll = () => document.querySelectorAll('[data-wb-figure="waiting"]').forEach(draw);
-  if (window.Plotly) drawAll();
+  if (page.Plotly) drawAll();
   else window.addEventListener("workbench:plotly", drawAll, { once: true });
 })();
