@@ -30,6 +30,7 @@ from workbench.findings.misaligned_matmul import misaligned_matmul
 from workbench.findings.moved_wait import moved_wait
 from workbench.findings.new_shapes import new_shapes
 from workbench.findings.noisy_machine import noisy_machine
+from workbench.findings.parallel_habits import parallel_habits
 from workbench.findings.profiler_overhead import profiler_overhead
 from workbench.findings.recompiles import recompiles
 from workbench.findings.repeated_casts import repeated_casts
@@ -86,6 +87,7 @@ RULES: tuple[Rule, ...] = (
     growing_casts,
     exposed_communication,
     straggler,
+    parallel_habits,
     extra_syncs,
     profiler_overhead,
 )

@@ -10,6 +10,7 @@ ranks then step with different gradients, and the finding says so instead of giv
 from workbench.analysis.gradient_syncs import GradientSyncs
 from workbench.findings.finding import Facts, Finding, Severity
 from workbench.findings.lost_time import LEAST_STEPS_WARNING
+from workbench.findings.parallel_switch import parallel_with
 from workbench.units import number_text, share_text
 
 CODE = "WB404"
@@ -45,6 +46,7 @@ def extra_syncs(facts: Facts) -> Finding | None:
         "`with model.no_sync():`.",
         share_of_window=share,
         saving_ns_per_step_at_most=saving,
+        setting=parallel_with(facts, no_sync=True),
         rank=facts.rank,
     )
 

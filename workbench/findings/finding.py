@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
+    from workbench.analysis.buckets import Buckets
     from workbench.analysis.compilations import Compilations
+    from workbench.analysis.data_parallel import DataParallelUse
     from workbench.analysis.device_allocations import DeviceAllocations
     from workbench.analysis.gradient_syncs import GradientSyncs
     from workbench.analysis.host_code import HostCode
@@ -149,6 +151,8 @@ class CommunicationFacts:
     largest: str | None = None
     """The collective with the most exposed time."""
     largest_exposed_ns: int = 0
+    ranks: int = 1
+    """Ranks that were seen; of more than one an undivided wait means sends and receives."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -231,6 +235,12 @@ class Facts:
     loss_scale: Mapping[str, Any] | None = None
     """Gradient scaling over the optimizer steps of the Run, as its record holds it."""
     gradient_syncs: GradientSyncs | None = None
+    buckets: Buckets | None = None
+    """Gradient buckets against backward; ``None`` where no gradients were summed over ranks."""
+    data_parallel: DataParallelUse | None = None
+    """What nn.DataParallel does in a step; ``None`` where it was not used."""
+    host_backend_bytes: int | None = None
+    """Bytes that a backend of the host (gloo, MPI) moved while a device worked, a step."""
     replay_step_ns: tuple[int, ...] | None = None
     """Steps without the profiler on batches at hand, the loader at rest."""
     loader_alone_batch_ns: float | None = None

@@ -31,6 +31,9 @@ NAMED_FROM = 0.80
 _ABOUT = ("WB1", "WB2", "WB3")
 """Findings about a rank itself; neither about communication nor about the measurement."""
 
+_OF_PHASE = {"input": "WB1", "host": "WB2", "compute": "WB3", "compilation": "WB2"}
+"""The findings that are about a phase."""
+
 _WORDS = {
     "input": "waiting for data",
     "host": "host code",
@@ -112,8 +115,18 @@ def _reason(late: StragglerFacts) -> tuple[str, str]:
 
 
 def with_own(finding: Finding, found: Iterable[Finding]) -> Finding:
-    """A straggler's finding that points at what else was found about this rank, if anything."""
-    codes = dict.fromkeys(f.code for f in found if f.verdict == "yes" and f.code[:3] in _ABOUT)
-    if not codes:
+    """A straggler's finding that points at what else was found about this rank, if anything.
+
+    The switch that answers a finding about its late phase answers this one.
+    """
+    own = [f for f in found if f.verdict == "yes" and f.code[:3] in _ABOUT]
+    if not own:
         return finding
-    return replace(finding, advice=f"{finding.advice} Its own findings: {', '.join(codes)}.")
+    codes = ", ".join(dict.fromkeys(f.code for f in own))
+    about = _OF_PHASE.get(str(finding.evidence.get("phase")))
+    answers = (f.setting for f in own if f.setting and f.code[:3] == about)
+    return replace(
+        finding,
+        advice=f"{finding.advice} Its own findings: {codes}.",
+        setting=next(answers, None),
+    )

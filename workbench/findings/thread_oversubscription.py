@@ -1,11 +1,12 @@
-"""WB106: the threads of all workers together are more than the processors.
+"""WB106: the threads of all workers, or of all ranks, together are more than the processors.
 
 What: worker processes times the threads that each of them keeps, against the usable processors,
-with the processor time that the kernel and waiting for a processor take.
+with the processor time that the kernel and waiting for a processor take. And ranks times threads,
+where the ranks compute on the processors themselves.
 Why: libraries (OpenCV, OpenMP, BLAS) size a pool of threads to all cores in every process; together
 they switch more than they work.
 What to do: one thread a worker, in worker_init_fn: torch.set_num_threads(1), cv2.setNumThreads(0),
-or OMP_NUM_THREADS=1 in the environment.
+or OMP_NUM_THREADS=1 in the environment; of ranks as many as the processors allow.
 When it is wrong: threads that sleep cost nothing, so the number alone is no finding; on a machine
 that others load as well, waiting for a processor is theirs. The bound is everything that workers
 compute, since threads in each other's way lengthen that too; far less of it goes.
@@ -15,6 +16,7 @@ from typing import Any
 
 from workbench.findings.finding import Facts, Finding
 from workbench.findings.making import usable_cpus
+from workbench.findings.rank_threads import rank_threads
 from workbench.findings.stalled import stalled
 from workbench.units import count_text, share_text
 
@@ -32,7 +34,12 @@ WAIT_SHARE = 0.2
 
 
 def thread_oversubscription(facts: Facts) -> Finding | None:
-    """Fires when pools of threads in the workers exceed the processors and are seen to cost."""
+    """Fires when threads of ranks, or those of workers that are seen to cost, are too many."""
+    return rank_threads(facts) or _of_workers(facts)
+
+
+def _of_workers(facts: Facts) -> Finding | None:
+    """Pools of threads in the workers."""
     system, usable = facts.loader_system, usable_cpus(facts)
     if not system or usable is None:
         return None

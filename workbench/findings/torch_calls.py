@@ -38,6 +38,7 @@ _BY_VALUE = {
     ("optimizer", "fused"): "fused=True for the optimizer",
     ("optimizer", "foreach"): "foreach=True for the optimizer",
     ("worker_threads", 1): "torch.set_num_threads(1) in worker_init_fn",
+    ("parallel", "ddp"): "torch.nn.parallel.DistributedDataParallel(model)",
     ("autocast_cache", False): "torch.autocast(device_type, cache_enabled=False)",
 }
 

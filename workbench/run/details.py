@@ -165,6 +165,16 @@ class Details:
         return group_table(rank.collectives, rank.collective_windows, rank.transfer)
 
     @cached_property
+    def buckets(self) -> pd.DataFrame | None:
+        """Gradient buckets against their backward pass; ``None`` without a backward or a bucket."""
+        from workbench.analysis.buckets import bucket_table
+
+        rank = self._rank
+        if rank.collectives is None:
+            return None
+        return bucket_table(rank.trace, rank.collectives, rank.launches, rank.steps)
+
+    @cached_property
     def phases(self) -> pd.DataFrame | None:
         """Forward, backward and optimizer over the steps that count, else over the window."""
         from workbench.analysis.phases import phase_table

@@ -139,9 +139,12 @@ def _launched(rank: RankAnalysis, device: int) -> dict[str, Any]:
 
 def _of_the_trace(rank: RankAnalysis) -> dict[str, Any]:
     """What single rules look at; nothing of devices where they were not recorded."""
+    from workbench.analysis.buckets import summed_buckets
     from workbench.analysis.compilations import compilations
+    from workbench.analysis.data_parallel import data_parallel_use
     from workbench.analysis.device_allocations import device_allocations
     from workbench.analysis.gradient_syncs import gradient_syncs
+    from workbench.analysis.host_backend import host_backend_bytes
     from workbench.analysis.host_code import host_code
     from workbench.analysis.kept_casts import kept_casts
     from workbench.analysis.matmul_shapes import matmul_shapes
@@ -173,6 +176,9 @@ def _of_the_trace(rank: RankAnalysis) -> dict[str, Any]:
     found["small_patterns"] = small_patterns(trace, launches, steps)
     found["allocations"] = device_allocations(trace, steps)
     found["gradient_syncs"] = gradient_syncs(trace, launches)
+    found["buckets"] = summed_buckets(rank.details.buckets)
+    found["data_parallel"] = data_parallel_use(trace, steps, rank.device_time)
+    found["host_backend_bytes"] = host_backend_bytes(trace, launches, steps)
     found["sync_calls"] = sync_calls_of(rank)
     return found
 
@@ -234,6 +240,7 @@ def _communication(rank: RankAnalysis) -> tuple[CommunicationFacts, ...]:
                 exposed_calls=sum(ns > 0 for ns in by_call.values()),
                 largest=largest,
                 largest_exposed_ns=0 if largest is None else kinds[largest],
+                ranks=1 if rank.job is None else len(rank.job.parts),
             )
         )
     return tuple(made)

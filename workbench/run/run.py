@@ -244,6 +244,11 @@ class Run:
         """Collectives by process group and dtype: bytes, exposed and hidden time, transfer."""
         return self._table(lambda rank: rank.details.groups)
 
+    @cached_property
+    def buckets(self) -> pd.DataFrame | None:
+        """Gradient buckets against backward: when each moves, and what is left after backward."""
+        return self._table(lambda rank: rank.details.buckets)
+
     @property
     def imbalance(self) -> pd.DataFrame | None:
         """One row a rank, a column a phase, in nanoseconds a step; ``None`` for one rank."""
