@@ -22,6 +22,7 @@ LEAST_BYTES = 1_000_000
 """Own choice: a step that moves less over the host moves no gradients."""
 WARNING_SHARE = 0.10
 """As for exposed communication."""
+_BACKENDS = {"cuda": "nccl", "hip": "nccl", "xpu": "xccl"}
 UNUSED = "find_unused_parameters=True was specified"
 """How torch's own warning begins that no parameter was unused."""
 
@@ -83,6 +84,7 @@ def _host_backend(facts: Facts) -> Finding | None:
     moved = facts.host_backend_bytes
     if moved is None or moved < LEAST_BYTES:
         return None
+    kind = next((device.type for device in facts.devices), "")
     return Finding(
         code=CODE,
         title=f"A backend of the host moves {bytes_text(moved)} of each step although a device "
@@ -92,7 +94,7 @@ def _host_backend(facts: Facts) -> Finding | None:
         evidence={"bytes_per_step": moved},
         advice="Start the process group with the device's backend (nccl on NVIDIA and AMD, xccl on "
         "Intel), or with both: backend='cpu:gloo,cuda:nccl'.",
-        setting=parallel_with(facts, backend="nccl"),
+        setting=parallel_with(facts, backend=_BACKENDS.get(kind, "gloo")),
         rank=facts.rank,
     )
 
