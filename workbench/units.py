@@ -27,12 +27,17 @@ def bytes_text(count: float | None) -> str:
 
 
 def share_text(share: float | None) -> str:
-    """A share given as a fraction: one decimal below 10 %, none above; never 0 for a little."""
+    """A share given as a fraction: one decimal below 10 %, none above.
+
+    Never 0 for a little, nor 100 for less than all.
+    """
     if share is None:
         return NOT_MEASURED
     percent = share * 100
     if 0 < percent < 0.05:
         return "< 0.1 %"
+    if 99.5 <= percent < 100:
+        return f"{min(percent, 99.9):.1f} %"
     return f"{percent:.1f} %" if abs(round(percent, 1)) < 10 else f"{percent:.0f} %"
 
 

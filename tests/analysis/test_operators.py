@@ -130,3 +130,11 @@ def test_a_range_holds_the_operators_that_begin_in_it() -> None:
 
 def test_no_operators_give_an_empty_table_with_all_columns() -> None:
     assert table(Kineto()) == {}
+
+
+def test_calls_that_go_on_behind_each_other_take_no_less_than_they_do_themselves() -> None:
+    """Three requests of 10 us, 1 us after each other, are open for 12 us together."""
+    trace = Kineto()
+    for number in range(3):
+        trace.op("rpc_async#fetch", number, 10)
+    assert table(trace)["rpc_async#fetch"][1:3] == (12, 12)

@@ -5,6 +5,7 @@ import itertools
 import json
 import os
 import signal
+import sys
 import time
 import weakref
 from dataclasses import replace
@@ -398,3 +399,40 @@ def test_an_interrupt_amid_a_collection_is_not_lost(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("workbench.tuning.block.gc.collect", collect)
     runs = fair_blocks(training(), [None], steps=3, blocks=1, time_limit_s=60)
     assert runs.ended == "interrupted"
+
+
+def test_a_verdict_that_is_open_says_so_once_and_first():
+    """Nothing differs: three ways of not knowing in one sentence read like an excuse."""
+    said = verified(100, 100).sentence
+    assert said.startswith("≈ cannot tell whether precision=bf16 helps: between ")
+    assert "where a change below" in said
+    assert said.endswith("; its numbers are as expected.")
+    assert said.count("tell") == 1
+    numbers = verified(100, 70, parity=Parity(verdict="cannot_tell", reason="because.")).sentence
+    assert numbers.startswith("▲ precision=bf16 is faster")
+    assert numbers.endswith(
+        "its numbers could not be compared: compare the losses of a longer training before you "
+        "keep it."
+    )
+
+
+def test_a_run_whose_other_side_was_not_profiled_says_where_its_verdict_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Profiling the second side fails: the first one's Run stays, and is no riddle."""
+    from workbench.tuning.keeping import profiled
+
+    def once(work: Any, settings: Settings, *args: Any, **options: Any) -> Any:
+        if settings.optimizer == "single":
+            raise RuntimeError("no more memory")
+        return profiled(work, settings, *args, **options)
+
+    monkeypatch.setattr(sys.modules["workbench.tuning.verify"], "profiled", once)
+    change = wb.Settings(optimizer="single")
+    found = wb.verify(training(), change, steps=3, blocks=1, folder=tmp_path, progress=False)
+    assert any("a side was not profiled" in note for note in found.notes)
+    assert found.folder is not None
+    (left,) = wb.runs(tmp_path).names()
+    note = wb.open(tmp_path / left).notes[-1]
+    assert note.startswith("the other side of this measurement was not profiled")
+    assert note.endswith(f"is in {found.folder.name}, beside this folder")

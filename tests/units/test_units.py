@@ -33,6 +33,9 @@ def test_times_take_the_unit_that_leaves_few_digits(ns: float | None, text: str)
         (0.04, "4.0 %"),
         (0.0996, "10 %"),
         (0.47, "47 %"),
+        (0.994, "99 %"),
+        (0.9951, "99.5 %"),
+        (0.99999, "99.9 %"),
         (1, "100 %"),
     ],
 )

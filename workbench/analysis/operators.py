@@ -62,7 +62,7 @@ class OperatorCalls:
     """1, or 0 for a direct re-dispatch."""
     host_self: Values
     host_total: Values
-    """With what was called; 0 inside an operator of the same name."""
+    """With what was called; of an operator inside one of the same name what reaches beyond it."""
     device_self: Values | None
     """Work launched by the operator itself; ``None`` without device work in the trace."""
     device_total: Values | None
@@ -87,7 +87,7 @@ def operator_calls(trace: Trace, launches: Launches) -> OperatorCalls:
         name=name,
         calls=(~redispatch).astype(np.int64),
         host_self=_self_time(nesting),
-        host_total=np.where(outermost, nesting.end - nesting.start, 0),
+        host_total=_own_stretch(nesting, name),
         device_self=device_self,
         device_total=None if device is None else np.where(outermost, device, 0),
     )
@@ -142,6 +142,19 @@ def _outermost(nesting: Nesting, name: NDArray[np.int32]) -> NDArray[np.bool_]:
     for at, above in ancestors(nesting.parent):
         found[at[name[at] == name[above]]] = False
     return found
+
+
+def _own_stretch(nesting: Nesting, name: NDArray[np.int32]) -> Values:
+    """Duration without what lies inside operators of the same name around it.
+
+    Calls that go on in the background (``rpc_async``) begin in one another and end later.
+    """
+    covered = nesting.start.copy()
+    for at, above in ancestors(nesting.parent):
+        same = name[at] == name[above]
+        within = at[same]
+        covered[within] = np.maximum(covered[within], nesting.end[above[same]])
+    return np.asarray(np.maximum(nesting.end - covered, 0), np.int64)
 
 
 def _device_self(trace: Trace, launches: Launches, nesting: Nesting) -> Values:

@@ -158,6 +158,8 @@ def headline(
 
 def _host_headline(measured: Mapping[str, int], total_ns: int, whole: str) -> str:
     phrase = {"input": "waiting for data", "host_other": "host code outside the framework"}
+    if not any(measured.get(name) for name in ("forward", "backward", "optimizer")):
+        phrase["other_operators"] = "operators of the framework"  # there are none but these
     ranked = sorted(measured, key=lambda name: -measured[name])[:2]
     first, *second = [
         (share_text(measured[name] / total_ns), phrase.get(name, palette.category(name).label))

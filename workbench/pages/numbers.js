@@ -53,11 +53,12 @@ export function rateText(perSecond) {
   return isNumber(perSecond) ? `${scaled(perSecond, SIZES)}/s` : NOT_MEASURED;
 }
 
-/** One decimal below 10 %, none above. @param {number | null | undefined} share */
+/** One decimal below 10 %, none above; never 100 for less than all. @param {number | null | undefined} share */
 export function shareText(share) {
   if (!isNumber(share)) return NOT_MEASURED;
   const percent = share * 100;
   if (percent > 0 && percent < 0.05) return "< 0.1 %";
+  if (percent >= 99.5 && percent < 100) return `${Math.min(percent, 99.9).toFixed(1)} %`;
   return Math.abs(Number(percent.toFixed(1))) < 10
     ? `${percent.toFixed(1)} %`
     : `${percent.toFixed(0)} %`;

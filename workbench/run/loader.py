@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from workbench.run.run import Run
     from workbench.store.loader import LoaderRecords
+    from workbench.store.record import RunRecord
     from workbench.trace.table import Trace
 
 TO_DEVICE = "workbench.to_device"
@@ -69,12 +70,21 @@ def loader_not_measured(run: Run) -> dict[str, str]:
         return {"loader": why, "system": why}
     reasons = {}
     if _folder(run, "system.arrow") is None:
-        reasons["system"] = "it was not recorded: Record(loader=False), or an older version"
+        reasons["system"] = _why_not(run.record)
     if _folder(run, "loader.arrow") is None:
         reasons["loader"] = reasons.get("system") or (
             "no loader was seen: in a loop of your own, cap.watch(loader) lets it be recorded"
         )
     return reasons
+
+
+def _why_not(record: RunRecord) -> str:
+    """Why nothing of the loader's inside and of the machine lies beside the trace."""
+    if record.record.get("loader") is False:
+        return "it was switched off: Record(loader=False) was given; leave that out"
+    if any(note.startswith("a burst") for note in record.notes):
+        return "this burst of a session recorded the trace alone: wb.profile records the loader too"
+    return "the version that recorded this Run did not write it: record once more"
 
 
 def _folder(run: Run, name: str) -> Path | None:

@@ -338,38 +338,9 @@ class RankAnalysis:
     @cached_property
     def part(self) -> RankPart:
         """What a comparison with other ranks needs of this one."""
-        import numpy as np
+        from workbench.run.part import part_of
 
-        from workbench.analysis.ranks.part import RankPart
-
-        steps = self.steps
-        times = np.empty(0) if steps is None else steps.time_ns[steps.warmup :]
-        window = None if self.window is None else float(self.window.length)
-        counted = len(steps) if steps is not None and len(steps) else None
-        spread = None if window is None else window / (counted or 1)
-        return RankPart(
-            rank=self.rank,
-            collectives=self.collectives,
-            base_ns=self.trace.base_ns,
-            windows=self.collective_windows,
-            steps=counted,
-            step_ns=float(np.median(times)) if len(times) else spread,
-            phases=self._phases(),
-        )
-
-    def _phases(self) -> dict[str, int | None]:
-        """The breakdown without communication, of the first device or of the host."""
-        if not self.device_time:
-            parts = dict(self.host_breakdown or {})
-            parts.pop("communication", None)
-            return parts
-        device = next(iter(self.device_time))
-        time = self.device_time[device]
-        return {
-            "compute": time.compute,
-            "exposed_memory": time.exposed_memory,
-            **self.idle_causes[device],
-        }
+        return part_of(self)
 
     @cached_property
     def kernels(self) -> pd.DataFrame | None:

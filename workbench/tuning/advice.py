@@ -122,6 +122,8 @@ def sentence(
     if parity is not None:
         parts.append(_numbers(parity))
     advice = advise(after, change, parity)
+    if advice == "cannot tell" and change.verdict == "cannot_tell":
+        return f"{'; '.join(parts)}."  # it begins with saying so
     return f"{'; '.join(parts)}: {_TODO[advice]}."
 
 
@@ -143,7 +145,7 @@ def memory_text(before: Trial, after: Trial) -> str | None:
 _TODO = {
     "keep": "keep it",
     "revert": "revert it",
-    "cannot tell": "nobody can tell whether it helps",
+    "cannot tell": "compare the losses of a longer training before you keep it",
 }
 
 
@@ -158,16 +160,17 @@ def _not_measured(name: str, after: Trial) -> str:
 
 
 def _time(name: str, change: Change, per: Per) -> str:
+    open_ = f"≈ cannot tell whether {name} helps"
     if change.low is None or change.high is None or change.ratio is None:
-        return f"≈ {name}: {change.reason or 'nothing was measured'}".rstrip(".")
+        return f"{open_}: {change.reason or 'nothing was measured'}".rstrip(".")
     took = interval_text(change.ratio, change.low, change.high)
     if change.too_noisy:
-        return f"≈ {name}: identical steps differ by more than double here"
+        return f"{open_}: identical steps differ by more than double here"
     if change.uneven:
-        return f"≈ {name}: {change.reason or ''}".rstrip(".")
+        return f"{open_}: {change.reason or ''}".rstrip(".")
     if change.verdict == "cannot_tell":
         least = spread_text(change.smallest_effect or 0.0)
-        return f"≈ {name} takes {took} time a {per}, and less than {least} cannot be told here"
+        return f"{open_}: {took} time a {per}, where a change below {least} is chance"
     mark = "▲" if change.verdict == "faster" else "▼"
     return f"{mark} {name} is {change.verdict}: {took} time a {per}"
 
@@ -186,6 +189,6 @@ def _numbers(parity: Parity) -> str:
         "as_expected": "its numbers are as expected",
         "differs": "but its numbers differ",
         "diverges": "but its training diverges",
-        "cannot_tell": "whether its numbers hold cannot be told",
+        "cannot_tell": "its numbers could not be compared",
     }
     return words[parity.verdict]

@@ -11,6 +11,7 @@ from workbench.tuning.trial import Trial
 
 if TYPE_CHECKING:
     from workbench.run.run import Run
+    from workbench.store.record import RunRecord
     from workbench.tuning.verification import Verification
     from workbench.workload import Workload
 
@@ -90,7 +91,6 @@ def _with_times(run: "Run", trial: Trial, turns: str, loss: float | None) -> "Ru
 
     from workbench.run.source import load
     from workbench.store.folder import read_record
-    from workbench.store.record import RECORD_NAME, encode
 
     place = run.traces[0].parent
     record = read_record(place)
@@ -117,7 +117,26 @@ def _with_times(run: "Run", trial: Trial, turns: str, loss: float | None) -> "Ru
         },
         loss=loss,
     )
-    waiting = place / f".{RECORD_NAME}.partial"
-    waiting.write_bytes(encode(changed))
-    waiting.replace(place / RECORD_NAME)
+    _rewritten(place, changed)
     return load(place)
+
+
+def left_alone(run: "Run", kept: Path | None) -> None:
+    """Say in a Run whose other side was not profiled where its verdict is."""
+    import msgspec
+
+    from workbench.store.folder import read_record
+
+    place = run.traces[0].parent
+    record = read_record(place)
+    where = "was not kept" if kept is None else f"is in {kept.name}, beside this folder"
+    note = f"the other side of this measurement was not profiled; what was found of both {where}"
+    _rewritten(place, msgspec.structs.replace(record, notes=[*record.notes, note]))
+
+
+def _rewritten(place: Path, record: "RunRecord") -> None:
+    from workbench.store.record import RECORD_NAME, encode
+
+    waiting = place / f".{RECORD_NAME}.partial"
+    waiting.write_bytes(encode(record))
+    waiting.replace(place / RECORD_NAME)

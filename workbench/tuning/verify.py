@@ -3,7 +3,7 @@
 import secrets
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,9 +15,10 @@ from workbench.recording.progress import Progress
 from workbench.settings import Record, Settings, check_records
 from workbench.store.names import as_folder, safe_name
 from workbench.store.writing import check_writable
+from workbench.tuning.attempt import joined
 from workbench.tuning.elsewhere import elsewhere
 from workbench.tuning.fair import fair_blocks
-from workbench.tuning.keeping import keep, profiled
+from workbench.tuning.keeping import keep, left_alone, profiled
 from workbench.tuning.numbers import parity
 from workbench.tuning.parity import Parity
 from workbench.tuning.trial import FairRuns, losses_after_as_many
@@ -204,6 +205,10 @@ class _Order:
                 self.place = keep(self.parent, name, self.verification())
             except OSError as error:  # what was measured is worth more than its file
                 self.notes.append(f"it could not be kept in {self.parent}: {error.strerror}")
+            profiled_ones = [run for run in self.runs if run is not None]
+            if len(profiled_ones) == 1:
+                with suppress(OSError, WorkbenchError):
+                    left_alone(profiled_ones[0], self.place)
 
     def _left_s(self, parts: int) -> float | None:
         """An even part of the time that is left."""
