@@ -2,7 +2,6 @@
 
 import gzip
 import json
-import zlib
 from typing import Any
 
 import pytest
@@ -170,15 +169,6 @@ def test_a_cut_gzip_gives_everything_before_the_cut() -> None:
     read = trace.read(whole[: len(whole) // 2])
     assert 140 <= len(read.events) <= 150
     assert set(codes(read)) == {"truncated"}
-
-
-def test_a_damaged_gzip_gives_everything_before_the_damage() -> None:
-    whole = gzip.compress(document(*MANY), compresslevel=0)
-    for damage in (b"\0" * 8, zlib.crc32(b"other").to_bytes(4, "little") + whole[-4:]):
-        read = trace.read(whole[:-8] + damage)
-        assert len(read.events) >= 295
-        (told,) = [v.message for v in read.violations if v.code == "truncated"]
-        assert "compressed data are damaged" in told  # and not only that a record is cut
 
 
 def test_an_event_nested_too_deeply_is_left_out() -> None:

@@ -45,6 +45,7 @@ ALWAYS_GRAVE = frozenset(
         "clock_bases",
         "second_profiler",
         "second_list",
+        "wrong_checksum",
     }
 )
 NEVER_GRAVE = frozenset(

@@ -7,6 +7,9 @@ HOW_TO_GET_A_TRACE = (
     "A trace comes from torch.profiler: prof.export_chrome_trace('trace.json.gz'), "
     "tensorboard_trace_handler, or workbench's wb.profile and wb.capture."
 )
+HEAD = 1 << 16
+"""Bytes of a file by which its kind is told."""
+EMPTY = "empty: the profiler was interrupted before it wrote, or the disk was full."
 _PICKLE_MEMORY = (
     "a memory snapshot (pickle). It is never unpickled here, because a pickle can run code; "
     "view it with https://pytorch.org/memory_viz."
@@ -104,7 +107,7 @@ _KEYS: tuple[tuple[tuple[str, ...], str], ...] = (
 def wrong_kind(head: bytes) -> str | None:
     """What a file is whose first bytes show that it is no trace; ``None`` if it may be one."""
     if not head.strip():
-        return "empty: the profiler was interrupted before it wrote, or the disk was full."
+        return EMPTY if len(head) < HEAD else None
     if not head.strip(b"\0"):
         return "filled with zero bytes: the disk was full, or a copy was interrupted."
     for magic, meaning in _MAGIC:

@@ -7,7 +7,9 @@ and forget the commas. What separates two events is learned from the file itself
 import re
 from dataclasses import dataclass
 
-_BLANK = rb"[ \t\r\n]*"
+_BLANK = rb"[ \t\r\n]*+"
+"""Takes all and gives nothing back: else a megabyte of blanks is tried in every way."""
+
 _FIRST_KEY = rb'"(?:ph|name|cat|pid|tid|ts|dur|id|args|s|bp|tts|func|cname|tdur)"' + _BLANK + rb":"
 BETWEEN = re.compile(rb"\}" + _BLANK + rb"(,?)" + _BLANK + rb"(?=\{" + _BLANK + _FIRST_KEY + rb")")
 """The end of an event and what follows it up to the next one; the comma may be missing."""

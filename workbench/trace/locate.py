@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import msgspec
 
 from workbench.errors import TraceError
-from workbench.trace.filetypes import HOW_TO_GET_A_TRACE, wrong_array, wrong_object
+from workbench.trace.filetypes import EMPTY, HOW_TO_GET_A_TRACE, wrong_array, wrong_object
 from workbench.trace.frames import Frames
 from workbench.trace.layout import TRACE_EVENTS, looks_like_events
 from workbench.trace.schema import UNTYPED
@@ -40,6 +40,8 @@ def locate(frames: Frames) -> Place:
         return _array(frames, start + 1, Place(form="array"))
     if first == b"{":
         return _object(frames, start)
+    if not first:
+        raise _no_trace(frames, EMPTY, but="")
     found = frames.text(start, start + 40).decode("utf-8", "replace").strip()
     raise _no_trace(
         frames,
@@ -122,5 +124,7 @@ def _meaning(frames: Frames, start: int) -> str:
     return wrong_object(keys)
 
 
-def _no_trace(frames: Frames, meaning: str) -> TraceError:
-    return TraceError(f"{frames.source.name} is no trace but {meaning} {HOW_TO_GET_A_TRACE}")
+def _no_trace(frames: Frames, meaning: str, but: str = "no trace but ") -> TraceError:
+    damage = frames.source.damage.stopped
+    reason = f" ({damage[0].upper()}{damage[1:]}.)" if damage else ""
+    return TraceError(f"{frames.source.name} is {but}{meaning}{reason} {HOW_TO_GET_A_TRACE}")

@@ -3,8 +3,13 @@
 from collections import Counter
 
 from workbench.errors import TraceError
+from workbench.trace.packed import Damage
 from workbench.trace.table import Violation
 
+_WRONG_CHECKSUM = (
+    "The file was unpacked to its end, but what came out does not fit its checksum: some names or "
+    "numbers may be wrong. Copy or download the file again."
+)
 _UNREADABLE_SHARE = 0.01
 _GIVE_UP_AFTER = 200
 
@@ -40,9 +45,15 @@ class Notes:
         """The text ends too early."""
         self._truncated = self._truncated or (offset, why)
 
-    def damaged(self, offset: int, why: str) -> None:
-        """The text ends too early because of how it is packed: that is the reason to tell."""
-        self._truncated = (self._truncated or (offset, why))[0], why
+    def packing(self, offset: int, damage: Damage) -> None:
+        """What is wrong with how the text is packed; if it ends too early, that is the reason."""
+        if damage.stopped:
+            self._truncated = (self._truncated or (offset, damage.stopped))[0], damage.stopped
+        if damage.checksum:
+            self.add(Violation(code="wrong_checksum", message=_WRONG_CHECKSUM))
+        if damage.mended and not damage.stopped:
+            message = f"Damaged, and not needed to read everything: {damage.mended}."
+            self.add(Violation(code="repaired_json", message=message))
 
     def passed_over(self, count: int) -> None:
         """Elements of the list of events that are no objects."""

@@ -1,27 +1,26 @@
-"""Compression other than gzip and zip, and tar archives: all of them read as streams.
+"""Compressed streams of every kind that the standard library and isal know, read in pieces.
 
-Each reader takes what is already read of the file and a way to get more, and never holds more than
-a piece of it.
+A reader takes what is already read of the file and a way to get more, and never holds more than a
+piece of it. A decompressor that finds damage keeps what it had made since its last answer: that is
+made again, a byte at a time, so that nothing before the damage is lost.
 """
 
 import bz2
-import io
 import lzma
-import tarfile
+import re
 import zlib
-from collections.abc import Callable
-from typing import Any, Protocol
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, Protocol
 
-from workbench.errors import TraceError
+from isal import isal_zlib
+from isal.igzip_lib import IsalError
 
-_PIECE = 1 << 16
+GZIP_MAGIC = b"\x1f\x8b"
+PIECE = 1 << 16
 _OUTPUT = 1 << 18
+_GZIP_WINDOW = 31
 _MOST_LZMA_MEMORY = 1 << 29
 _TRIED = 1 << 12
-_TAR_MARK = slice(257, 262)
-_SHOWN = 8
-
-TRACE_ENDINGS = (".json", ".json.gz", ".pfw", ".pfw.gz", ".xplane.pb", ".sqlite")
 
 
 class Reader(Protocol):
@@ -31,18 +30,66 @@ class Reader(Protocol):
         """At most ``size`` bytes; none at the end."""
 
 
-class _Inflate:
-    """zlib's decompressor with the manners of those of bz2 and lzma."""
+class Damage:
+    """What was found wrong with the bytes of a file."""
 
     def __init__(self) -> None:
-        self._inner = zlib.decompressobj()
-        self.unused_data = b""
-        self.eof = False
+        self.stopped: str | None = None
+        """Why the bytes ended too early, or ``None`` when they did not."""
+        self.checksum = False
+        """Whether all bytes are there, and some of them are not the right ones."""
+        self.mended: str | None = None
+        """What of the packing was damaged without costing anything."""
+
+    def stop(self, reason: str) -> None:
+        """The bytes end here, too early; the first reason counts."""
+        self.stopped = self.stopped or reason
+
+
+class Packing(NamedTuple):
+    """How a stream is packed."""
+
+    make: Callable[[], Any]
+    """Gives a decompressor for one part of it."""
+    begins: Callable[[bytes], bool]
+    """Whether some bytes begin another part."""
+
+
+class Inflate:
+    """A decompressor of zlib or isal with the manners of those of bz2 and lzma."""
+
+    def __init__(self, inner: Any) -> None:
+        self._inner = inner
+        self._tail = b""
+
+    @property
+    def needs_input(self) -> bool:
+        """Whether everything that was given is used."""
+        return not self._tail
+
+    @property
+    def eof(self) -> bool:
+        """Whether the part has ended."""
+        return bool(self._inner.eof)
+
+    @property
+    def unused_data(self) -> bytes:
+        """What was given and lies behind the end."""
+        return self._inner.unused_data or self._tail
 
     def decompress(self, data: bytes, max_length: int) -> bytes:
-        found = self._inner.decompress(self._inner.unconsumed_tail + data, max_length)
-        self.eof, self.unused_data = self._inner.eof, self._inner.unused_data
+        """Some of the text; what is not used yet is kept for the next call."""
+        found: bytes = self._inner.decompress(self._tail + data if self._tail else data, max_length)
+        self._tail = self._inner.unconsumed_tail
         return found
+
+
+def _gzip() -> Inflate:
+    return Inflate(isal_zlib.decompressobj(_GZIP_WINDOW))
+
+
+def _zlib() -> Inflate:
+    return Inflate(zlib.decompressobj())
 
 
 def _lzma() -> Any:
@@ -50,63 +97,81 @@ def _lzma() -> Any:
 
 
 _KINDS: tuple[tuple[tuple[bytes, ...], Callable[[], Any]], ...] = (
+    ((GZIP_MAGIC,), _gzip),
     ((b"BZh",), bz2.BZ2Decompressor),
     ((b"\xfd7zXZ\0", b"\x5d\x00\x00"), _lzma),
-    ((b"\x78\x01", b"\x78\x5e", b"\x78\x9c", b"\x78\xda"), _Inflate),
+    ((b"\x78\x01", b"\x78\x5e", b"\x78\x9c", b"\x78\xda"), _zlib),
 )
-_DAMAGED = (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError)
+_WRONG_SUM = re.compile(r"data check|length check|checksum", re.I)
+DAMAGED: tuple[type[Exception], ...] = (  # type: ignore[assignment]
+    *(OSError, EOFError, ValueError, zlib.error, lzma.LZMAError),
+    IsalError,
+)
 
 
-def compression_of(head: bytes) -> Callable[[], Any] | None:
-    """What makes a decompressor for a stream that begins so; ``None`` for one that is unknown."""
+def packing_of(head: bytes) -> Packing | None:
+    """How a stream is packed that begins so; ``None`` when it is not, or in an unknown way."""
     for magics, make in _KINDS:
         if head.startswith(magics):
-            try:
-                make().decompress(head[:_TRIED], _TRIED)
-            except _DAMAGED:
-                return None
-            return make
+            if make is not _gzip:  # whose magic number no text begins with
+                try:
+                    make().decompress(head[:_TRIED], _TRIED)
+                except DAMAGED:
+                    return None
+            return Packing(make, lambda rest: packing_of(rest) is not None)
     return None
-
-
-def is_tar(head: bytes) -> bool:
-    """Whether a file begins as a tar archive does."""
-    return head[_TAR_MARK] == b"ustar"
 
 
 class Decompressed:
     """A compressed stream, also of several parts one after the other, as plain bytes."""
 
     def __init__(
-        self, make: Callable[[], Any], head: bytes, more: Reader, damaged: Callable[[str], None]
+        self,
+        packing: Packing,
+        head: bytes,
+        more: Reader,
+        damage: Damage,
+        again: Callable[[int], Reader] | None = None,
     ) -> None:
-        self._make = make
+        """``again`` reads the compressed bytes once more, from some position on, if it can."""
+        self._packing = packing
         self._waiting = head
         self._more = more
-        self._damaged = damaged
-        self._decompressor = make()
+        self._damage = damage
+        self._again = again
+        self._part = packing.make()
+        self._part_start = 0
+        self._before = 0
+        """Bytes that this part was given before the piece that it works on."""
+        self._piece = b""
+        self._given = 0
+        """Bytes of text of this part."""
+        self._rescued = b""
         self._ended = False
 
     def read(self, size: int) -> bytes:
         """At most ``size`` bytes; none at the end."""
-        while not self._ended:
-            if self._decompressor.eof:
+        while size > 0 and not self._rescued and not self._ended:
+            if self._part.eof:
                 self._next_part()
                 continue
-            data = self._waiting
-            if not data and getattr(self._decompressor, "needs_input", True):
-                data = self._more.read(_PIECE)
-            self._waiting = b""
+            data = b""
+            if self._part.needs_input:
+                data = self._waiting or self._more.read(PIECE)
+                self._before, self._piece, self._waiting = self._used(), data, b""
             try:
-                found = bytes(self._decompressor.decompress(data, min(size, _OUTPUT)))
-            except _DAMAGED as error:
-                self._end(f"the compressed data are damaged ({error})")
-                break
+                found = bytes(self._part.decompress(data, min(size, _OUTPUT)))
+            except DAMAGED as error:
+                self._rescue(error)
+                continue
+            self._given += len(found)
             if found:
                 return found
-            if not data and not self._decompressor.eof:
-                self._end("the compressed data stop in the middle")
-        return b""
+            if not self._piece and not self._part.eof:
+                self._ended = True
+                self._damage.stop("the compressed data stop in the middle")
+        found, self._rescued = self._rescued[:size], self._rescued[size:]
+        return found
 
     def read_into(self, view: memoryview) -> int:
         """Fill the view as far as one read goes; 0 at the end."""
@@ -120,106 +185,71 @@ class Decompressed:
         while len(pieces) <= limit and (piece := self.read(_OUTPUT)):
             pieces += piece
         return bytes(pieces)
+
+    def _used(self) -> int:
+        return self._before + len(self._piece)
 
     def _next_part(self) -> None:
-        rest = self._decompressor.unused_data or self._more.read(_PIECE)
-        if not rest.strip(b"\0") or compression_of(rest) is None:
+        rest = self._part.unused_data
+        start = self._part_start + self._used() - len(rest)
+        rest = rest or self._waiting or self._more.read(PIECE)
+        padding = len(rest) - len(rest.lstrip(b"\0"))
+        rest = rest[padding:] or self._more.read(PIECE)
+        if not self._packing.begins(rest):
             self._ended = True
             return
-        self._decompressor, self._waiting = self._make(), rest
+        self._part, self._waiting = self._packing.make(), rest
+        self._part_start, self._before, self._piece, self._given = start + padding, 0, b"", 0
 
-    def _end(self, why: str) -> None:
+    def _rescue(self, error: Exception) -> None:
+        """Make again what stands between the last bytes that were given and the damage."""
+        found, count, used = bytearray(), 0, self._before
+        for text, so_far in self._once_more():
+            found += text[max(0, self._given - count) :]
+            count, used = count + len(text), so_far
+        self._rescued = bytes(found)
+        if count and _WRONG_SUM.search(str(error)):
+            self._damage.checksum = True
+            self._part = _Ended(self._piece[used - self._before + 1 :])
+            return
         self._ended = True
-        self._damaged(why)
+        at = f"{self._part_start + used:,}"
+        self._damage.stop(f"the compressed data are damaged at their byte {at} ({error})")
 
-
-class Archived:
-    """The one trace of a tar archive.
-
-    Its members are walked through once; that there is a second trace shows behind the first.
-    """
-
-    def __init__(self, name: str, head: bytes, more: Reader) -> None:
-        self._name = name
-        self._tar: Any = None
-        self._member: Any = None
-        self._ended = False
-        self._chosen = ""
+    def _once_more(self) -> Iterator[tuple[bytes, int]]:
+        """The text of this part up to the damage, each time with the bytes used for it."""
+        part, used = self._packing.make(), 0
+        if self._before and self._again is None:
+            return
         try:
-            self._tar = tarfile.open(fileobj=_Whole(head, more), mode="r|")  # noqa: SIM115
-            self._others: list[str] = []
-            self._member = self._next()
-        except (tarfile.TarError, EOFError, ValueError) as error:
-            raise self._broken(error) from None
-        if self._member is None:
-            shown = ", ".join(self._others[:_SHOWN]) or "nothing"
-            raise TraceError(
-                f"{name} is a tar archive without a trace (it holds: {shown}). Unpack it, and open "
-                "the trace if it is among these."
-            )
-
-    def read(self, size: int) -> bytes:
-        """At most ``size`` bytes of the trace; none at the end."""
-        if self._ended:
-            return b""
-        try:
-            found: bytes = self._member.read(size)
-            if not found and size:
-                self._ended = True
-                self._refuse_second()
-        except (tarfile.TarError, EOFError, ValueError) as error:
-            raise self._broken(error) from None
-        return found
-
-    def read_into(self, view: memoryview) -> int:
-        """Fill the view as far as one read goes; 0 at the end."""
-        found = self.read(len(view))
-        view[: len(found)] = found
-        return len(found)
-
-    def read_rest(self, limit: int) -> bytes:
-        """Everything that is left, but not more than about the limit."""
-        pieces = bytearray()
-        while len(pieces) <= limit and (piece := self.read(_OUTPUT)):
-            pieces += piece
-        return bytes(pieces)
-
-    def _next(self) -> Any:
-        while (entry := self._tar.next()) is not None:
-            if entry.isfile() and entry.name.lower().endswith(TRACE_ENDINGS):
-                self._chosen = self._chosen or entry.name
-                return self._tar.extractfile(entry)
-            self._others.append(entry.name)
-            self._tar.members.clear()  # else every header stays in memory
-        return None
-
-    def _refuse_second(self) -> None:
-        if self._next() is not None:
-            raise TraceError(
-                f"{self._name} is a tar archive with several traces (the first is {self._chosen}). "
-                "Unpack it and open one file, or the folder when there is one file per rank."
-            )
-
-    def _broken(self, error: Exception) -> TraceError:
-        return TraceError(
-            f"{self._name} is a tar archive that cannot be read ({error}). Unpack it with another "
-            "program, and open the trace inside."
-        )
+            if self._before and self._again is not None:
+                before = self._again(self._part_start)
+                while used < self._before and (
+                    piece := before.read(min(self._before - used, PIECE))
+                ):
+                    used += len(piece)
+                    yield from ((text, used) for text in _drained(part, piece))
+            for place in range(len(self._piece)):
+                text = b"".join(_drained(part, self._piece[place : place + 1]))
+                yield text, used + place + 1
+        except DAMAGED:
+            return
 
 
-class _Whole(io.RawIOBase):
-    """What was read already, and then the rest."""
+class _Ended:
+    """A part whose end was reached, though its checksum is wrong."""
 
-    def __init__(self, head: bytes, more: Reader) -> None:
-        self._head = head
-        self._more = more
+    eof = True
+    needs_input = True
 
-    def readable(self) -> bool:
-        return True
+    def __init__(self, unused_data: bytes) -> None:
+        self.unused_data = unused_data
 
-    def read(self, size: int = -1) -> bytes:
-        found = self._head[:size]
-        self._head = self._head[len(found) :]
-        while len(found) < size and (piece := self._more.read(size - len(found))):
-            found += piece
-        return found
+
+def _drained(part: Any, data: bytes) -> Iterator[bytes]:
+    """Everything that a decompressor makes of some bytes."""
+    while True:
+        yield part.decompress(data, _OUTPUT)
+        data = b""
+        if part.needs_input or part.eof:
+            return

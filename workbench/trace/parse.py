@@ -16,7 +16,7 @@ from workbench.trace.schema import EXACT, FAST, UNTYPED, WHOLE
 from workbench.trace.stamps import NeedsExactStampsError
 
 _TRAILING = re.compile(r"trailing characters \(byte (\d+)\)")
-_CLOSING = re.compile(rb"\}[ \t\r\n]*,?[ \t\r\n]*\]")
+_CLOSING = re.compile(rb"\}[ \t\r\n]*+,?[ \t\r\n]*+\]")
 _EXPECT_EVERY = 32
 _LONGEST_MENDED = 1 << 16
 _MOST_JOINED = 64

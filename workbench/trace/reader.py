@@ -1,6 +1,7 @@
 """Reads any trace file into the columnar event table."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
 
@@ -48,10 +49,12 @@ def read(
     with opened:
         other = read_other_format(opened, head, source)
         if other is not None:
-            return other
+            packing = Notes(opened.name)
+            packing.packing(opened.given, opened.damage)
+            return replace(other, violations=(*packing.violations(0), *other.violations))
         kind = wrong_kind(head)
         if kind is not None:
-            reason = f" ({opened.damage})" if opened.damage else ""
+            reason = f" ({opened.damage.stopped})" if opened.damage.stopped else ""
             raise TraceError(f"{opened.name} is {kind}{reason} {HOW_TO_GET_A_TRACE}")
         return _read(opened, progress)
 
@@ -68,8 +71,7 @@ def _read(source: Source, progress: Callable[[int], None] | None) -> Trace:
     notes.repaired("text in args", 0, gatherer.arguments.mended)
     if parser.others:
         notes.passed_over(parser.others)
-    if source.damage:
-        notes.damaged(frames.offset + frames.end - 1, source.damage)
+    notes.packing(frames.offset + frames.end - 1, source.damage)
     if not any(count for phase, count in gatherer.phases.items() if phase != "M"):
         if parser.others or (place.form != "object" and not gatherer.phases):
             raise _no_events(source.name, parser, notes)
@@ -79,7 +81,7 @@ def _read(source: Source, progress: Callable[[int], None] | None) -> Trace:
 
 def _note_open_end(source: Source, frames: Frames, place: Place, notes: Notes) -> None:
     offset = frames.offset + frames.end - 1
-    if source.damage:
+    if source.damage.stopped:
         return
     if place.form == "object":
         notes.truncated(offset, "the list of events is never closed")

@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 
 from workbench.trace.table import Trace
 
-_MENDED = frozenset({"repaired_json", "truncated", "unreadable_records"})
+_MENDED = frozenset({"repaired_json", "truncated", "unreadable_records", "wrong_checksum"})
 
 
 @contextmanager
