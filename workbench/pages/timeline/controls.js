@@ -1,7 +1,9 @@
 /** What stands around the lanes: native controls, the colours, the keys, and the lanes as a table. */
 
+import { fitSelection } from "./choosing.js";
 import { lanesTable } from "./details.js";
 import { button, element, patch } from "./elements.js";
+import { fitStep, toMatch } from "./finding.js";
 
 /** @typedef {import("./view.js").Timeline} Timeline */
 
@@ -12,16 +14,16 @@ export function toolbarOf(view) {
   view.query.placeholder = "Search names ( / )";
   view.query.setAttribute("aria-label", "Search names");
   const find = element("div", "wbt-group");
-  const before = button("‹", "Match before", () => view.toMatch(-1));
-  const after = button("›", "Next match", () => view.toMatch(1));
+  const before = button("‹", "Match before", () => toMatch(view, -1));
+  const after = button("›", "Next match", () => toMatch(view, 1));
   find.append(view.query, before, after, view.count);
   const zoom = element("div", "wbt-group");
   zoom.append(
     button("−", "Zoom out", () => view.zoom(1.6)),
     button("+", "Zoom in", () => view.zoom(1 / 1.6)),
     button("All", "Show everything (0)", () => view.fit()),
-    button("Step", "Show one step", () => view.fitStep()),
-    button("Selection", "Show the selection (F)", () => view.fitSelection()),
+    button("Step", "Show one step", () => fitStep(view)),
+    button("Selection", "Show the selection (F)", () => fitSelection(view)),
   );
   const modes = element("div", "wbt-group");
   modes.setAttribute("role", "group");

@@ -4,6 +4,7 @@
  * events as for a million. Names and outlines come on top, where there is room for them.
  */
 
+import { drawOver, xOf } from "./marks.js";
 import { coverRow, eventAt, eventsIn } from "./rows.js";
 import { SHADES } from "./theme.js";
 
@@ -31,9 +32,9 @@ import { SHADES } from "./theme.js";
  */
 
 /** A column with any work at all is drawn at least so strongly: nothing that ran is invisible. */
-const FAINTEST = 0.28;
+export const FAINTEST = 0.28;
 /** But for gaps, whose faint floor would look like waiting everywhere. */
-const FAINTEST_GAP = 0.1;
+export const FAINTEST_GAP = 0.1;
 const DIMMED = 0.22;
 /** From this width on, in CSS pixels, an event has a name and an edge. */
 const NAMED = 26;
@@ -82,12 +83,7 @@ export class Painter {
     this.rows(p, rows, columns);
     for (const line of rows) this.names(p, line);
     for (const line of shown) if (line.kind === "counter") this.counter(p, line);
-    this.over(p);
-  }
-
-  /** Time to x. @param {Picture} p @param {number} at */
-  x(p, at) {
-    return ((at - p.span.from) / p.span.length) * p.width;
+    drawOver(pen, p);
   }
 
   /** Group heads, edges of steps, and the gaps of a device behind its streams.
@@ -101,9 +97,9 @@ export class Painter {
       pen.fillStyle = p.theme.line;
       if (b - a < p.width / 8) {
         for (let i = a; i < b; i += 1) {
-          pen.fillRect(Math.round(this.x(p, p.scene.start[i])), 0, 1, p.height);
+          pen.fillRect(Math.round(xOf(p, p.scene.start[i])), 0, 1, p.height);
         }
-        if (b > a) pen.fillRect(Math.round(this.x(p, p.scene.end[b - 1])), 0, 1, p.height);
+        if (b > a) pen.fillRect(Math.round(xOf(p, p.scene.end[b - 1])), 0, 1, p.height);
       }
     }
     for (const line of shown) {
@@ -130,8 +126,8 @@ export class Painter {
     const { pen } = this;
     pen.globalAlpha = p.theme.dark ? 0.22 : 0.16;
     for (let i = a; i < b; i += 1) {
-      const from = this.x(p, p.scene.start[i]);
-      const wide = this.x(p, p.scene.end[i]) - from;
+      const from = xOf(p, p.scene.start[i]);
+      const wide = xOf(p, p.scene.end[i]) - from;
       if (wide < 2) continue;
       pen.fillStyle = p.shades.css[p.scene.kindOf[p.scene.label[i]] * SHADES];
       pen.fillRect(from, y, wide, line.height);
@@ -214,8 +210,8 @@ export class Painter {
     for (let i = eventsIn(row, at, p.span.to)[0]; i < row.last && scene.start[i] < p.span.to; ) {
       const wide = (scene.end[i] - scene.start[i]) / perPixel;
       if (wide >= (thin ? 6 : NAMED)) {
-        const from = Math.max(0, this.x(p, scene.start[i]));
-        const room = Math.min(p.width, this.x(p, scene.end[i])) - from;
+        const from = Math.max(0, xOf(p, scene.start[i]));
+        const room = Math.min(p.width, xOf(p, scene.end[i])) - from;
         if (scene.categories[scene.kindOf[scene.label[i]]].hatched) {
           const gap = thin ? THIN_GAP : 1;
           this.hatch(p, from, y + gap, room, line.height - 2 * gap);
@@ -277,7 +273,7 @@ export class Painter {
     let level = foot;
     let last = 0;
     for (let i = 0; i < each.at.length; i += 1) {
-      const x = this.x(p, each.at[i]);
+      const x = xOf(p, each.at[i]);
       const y = foot - (Math.max(0, each.value[i]) / most) * high;
       if (x >= 0 && x <= p.width) {
         pen.lineTo(x, level);
@@ -296,77 +292,6 @@ export class Painter {
     pen.strokeStyle = p.theme.quiet;
     pen.lineWidth = 1;
     pen.stroke();
-  }
-
-  /** The range, what is selected and hovered, and arrows. @param {Picture} p */
-  over(p) {
-    const { pen } = this;
-    if (p.range) {
-      const from = this.x(p, p.range.from);
-      const to = this.x(p, p.range.to);
-      pen.globalAlpha = 0.12;
-      pen.fillStyle = p.theme.focus;
-      pen.fillRect(from, 0, to - from, p.height);
-      pen.globalAlpha = 1;
-      pen.fillRect(Math.round(from), 0, 1, p.height);
-      pen.fillRect(Math.round(to), 0, 1, p.height);
-    }
-    if (p.hovered >= 0 && p.hovered !== p.chosen) this.outline(p, p.hovered, p.theme.ink, 1);
-    for (const each of p.related) this.arrow(p, each);
-    for (const each of p.related) this.outline(p, each, p.theme.ink, 1.5);
-    if (p.chosen >= 0) this.outline(p, p.chosen, p.theme.ink, 2);
-  }
-
-  /** Where an event is drawn; null where its row is folded away. @param {Picture} p
-   * @param {number} event */
-  box(p, event) {
-    const line = p.layout.lines.find(
-      (each) => each.row && event >= each.row.first && event < each.row.last,
-    );
-    if (!line) return null;
-    const from = this.x(p, p.scene.start[event]);
-    const wide = Math.max(2, this.x(p, p.scene.end[event]) - from);
-    return { from, wide, top: line.top - p.scroll, height: line.height };
-  }
-
-  /** @param {Picture} p @param {number} event @param {string} colour @param {number} thick */
-  outline(p, event, colour, thick) {
-    const box = this.box(p, event);
-    if (!box) return;
-    const from = Math.max(-4, box.from);
-    const to = Math.min(p.width + 4, box.from + box.wide);
-    this.pen.strokeStyle = colour;
-    this.pen.lineWidth = thick;
-    this.pen.strokeRect(from, box.top + 0.5, Math.max(1, to - from), box.height - 1);
-  }
-
-  /** From the earlier to the later of two events. @param {Picture} p @param {number} other */
-  arrow(p, other) {
-    const [first, second] =
-      p.scene.start[other] <= p.scene.start[p.chosen] ? [other, p.chosen] : [p.chosen, other];
-    const a = this.box(p, first);
-    const b = this.box(p, second);
-    if (!a || !b) return;
-    const down = b.top >= a.top;
-    const x1 = a.from + Math.min(a.wide / 2, 6);
-    const y1 = down ? a.top + a.height : a.top;
-    const x2 = b.from + Math.min(b.wide / 2, 2);
-    const y2 = down ? b.top : b.top + b.height;
-    const { pen } = this;
-    const bend = (y2 - y1) / 2;
-    pen.strokeStyle = p.theme.ink;
-    pen.fillStyle = p.theme.ink;
-    pen.lineWidth = 1.25;
-    pen.beginPath();
-    pen.moveTo(x1, y1);
-    pen.bezierCurveTo(x1, y1 + bend, x2, y2 - bend, x2, y2);
-    pen.stroke();
-    const tip = down ? -6 : 6;
-    pen.beginPath();
-    pen.moveTo(x2, y2);
-    pen.lineTo(x2 - 3.5, y2 + tip);
-    pen.lineTo(x2 + 3.5, y2 + tip);
-    pen.fill();
   }
 
   /** The event under a point, or -1. @param {Picture} p @param {number} x @param {number} y */
@@ -397,52 +322,4 @@ function leap(row, i, at) {
     else low = middle + 1;
   }
   return low;
-}
-
-/** The whole scene in a strip: for each device what works, and below it what it waits for.
- * @param {CanvasRenderingContext2D} pen @param {Scene} scene
- * @param {import("./theme.js").Shades} shades @param {number} width @param {number} height
- * @param {number} ratio */
-export function overview(pen, scene, shades, width, height, ratio) {
-  const columns = Math.max(1, Math.round(width * ratio));
-  pen.canvas.width = columns;
-  pen.canvas.height = Math.round(height * ratio);
-  const bands = overviewBands(scene);
-  const high = pen.canvas.height / Math.max(bands.length, 1);
-  const cover = new Float32Array(columns);
-  const kind = new Int16Array(columns);
-  const event = new Int32Array(columns);
-  bands.forEach((tracks, at) => {
-    const idle = tracks.some((track) => track.kind === "idle") ? 0.3 : 0;
-    for (const track of tracks) {
-      const gap = track.kind === "idle";
-      const top = Math.round((at + (gap ? 1 - idle : 0)) * high);
-      const tall = Math.max(1, Math.round(high * (gap ? idle : 1 - idle)) - 1);
-      coverRow(track.rows[0], scene.from, (scene.to - scene.from) / columns, cover, kind, event);
-      for (let x = 0; x < columns; x += 1) {
-        if (kind[x] < 0) continue;
-        pen.globalAlpha = Math.max(gap ? FAINTEST_GAP : FAINTEST, cover[x]);
-        pen.fillStyle = shades.css[kind[x] * SHADES];
-        pen.fillRect(x, top, 1, tall);
-      }
-    }
-  });
-  pen.globalAlpha = 1;
-}
-
-/** The tracks of each band: of a device, else of the loop, else of the threads.
- * @param {Scene} scene @returns {import("./decode.js").Track[][]} */
-export function overviewBands(scene) {
-  const devices = new Map();
-  for (const track of scene.tracks) {
-    if (track.kind !== "idle" && track.kind !== "stream") continue;
-    const key = `${track.rank} ${track.device}`;
-    devices.set(key, [...(devices.get(key) ?? []), track]);
-  }
-  if (devices.size > 0) return [...devices.values()].slice(0, 8);
-  for (const kind of ["loop", "thread"]) {
-    const found = scene.tracks.filter((track) => track.kind === kind);
-    if (found.length > 0) return found.slice(0, 4).map((track) => [track]);
-  }
-  return [];
 }

@@ -1,6 +1,6 @@
 /** What stands above the lanes: the ruler, and the overview with what is shown of it. */
 
-import { overview } from "./draw.js";
+import { overview } from "./overview.js";
 import { ticks } from "./scales.js";
 
 /** @typedef {import("./view.js").Timeline} Timeline */

@@ -1,5 +1,9 @@
 /** Pointer and keyboard: what dragging, wheel and keys do to a timeline. */
 
+import { choose, chooseRange, clear, fitSelection } from "./choosing.js";
+import { neighbour, searchFor, toMatch } from "./finding.js";
+import { hover } from "./tip.js";
+
 /** @typedef {import("./view.js").Timeline} Timeline */
 /** @typedef {(target: EventTarget, type: string, act: (event: any) => void,
  *   options?: AddEventListenerOptions) => void} On */
@@ -32,12 +36,12 @@ export function pointers(view, on) {
   on(view.canvas, "pointermove", (event) => {
     const { x, y } = place(event, view.canvas);
     if (!drag) {
-      view.hover(x, y);
+      hover(view, x, y);
       return;
     }
     moved ||= Math.abs(x - drag.x) > CLICK || Math.abs(y - drag.y) > CLICK;
     if (!moved) return;
-    view.hover(-1, -1);
+    hover(view, -1, -1);
     if (drag.what === "pan") {
       const by = drag.from - view.time(x);
       view.span.show(view.span.from + by, view.span.to + by);
@@ -53,21 +57,21 @@ export function pointers(view, on) {
     const { x, y } = place(event, view.canvas);
     if (!moved) {
       const hit = view.painter.pick(view.picture(), x, y);
-      if (hit >= 0 || view.chosen >= 0 || view.range) view.choose(hit);
+      if (hit >= 0 || view.chosen >= 0 || view.range) choose(view, hit);
       return;
     }
     const low = view.time(Math.min(x, started.x));
     const high = view.time(Math.max(x, started.x));
     if (started.what === "zoom") view.show(low, high, 0);
-    if (started.what === "select") view.choosesRange({ from: low, to: high });
+    if (started.what === "select") chooseRange(view, { from: low, to: high });
   };
   on(view.canvas, "pointerup", end);
   on(view.canvas, "pointercancel", () => {
     drag = null;
     box.hidden = true;
   });
-  on(view.canvas, "pointerleave", () => view.hover(-1, -1));
-  on(view.canvas, "dblclick", () => view.fitSelection());
+  on(view.canvas, "pointerleave", () => hover(view, -1, -1));
+  on(view.canvas, "dblclick", () => fitSelection(view));
   on(
     view.canvas,
     "wheel",
@@ -103,7 +107,7 @@ function ruler(view, on, place) {
   on(view.ruler, "pointerup", (event) => {
     const to = view.time(place(event, view.ruler).x);
     const wide = Math.abs(view.x(to) - view.x(from));
-    if (wide > CLICK) view.choosesRange({ from: Math.min(from, to), to: Math.max(from, to) });
+    if (wide > CLICK) chooseRange(view, { from: Math.min(from, to), to: Math.max(from, to) });
     from = NaN;
   });
 }
@@ -156,12 +160,12 @@ export function keys(view, on) {
     "+": () => view.zoom(1 / 1.4),
     "-": () => view.zoom(1.4),
     0: () => view.fit(),
-    f: () => view.fitSelection(),
-    "[": () => view.neighbour("before"),
-    "]": () => view.neighbour("after"),
-    "{": () => view.neighbour("around"),
-    "}": () => view.neighbour("inside"),
-    escape: () => view.clear(),
+    f: () => fitSelection(view),
+    "[": () => neighbour(view, "before"),
+    "]": () => neighbour(view, "after"),
+    "{": () => neighbour(view, "around"),
+    "}": () => neighbour(view, "inside"),
+    escape: () => clear(view),
   };
   on(view.root, "keydown", (event) => {
     if (event.ctrlKey || event.metaKey) return;
@@ -189,11 +193,11 @@ export function keys(view, on) {
 function typed(view, event) {
   event.stopPropagation();
   if (event.key === "Enter") {
-    view.toMatch(event.shiftKey ? -1 : 1);
+    toMatch(view, event.shiftKey ? -1 : 1);
     event.preventDefault();
   } else if (event.key === "Escape") {
     view.query.value = "";
-    view.search("");
+    searchFor(view, "");
     view.canvas.focus();
     event.preventDefault();
   }

@@ -5,24 +5,16 @@
  */
 
 import { helpOf, legendOf, toolbarOf, twinOf } from "./controls.js";
-import {
-  categoryOf,
-  counterText,
-  eventPanel,
-  nameOf,
-  rangePanel,
-  relatedTo,
-  spoken,
-} from "./details.js";
-import { Painter, overviewBands } from "./draw.js";
+import { Painter } from "./draw.js";
 import { RULER, drawFrame, drawOverview, drawRuler } from "./frame.js";
-import { button, element, patch } from "./elements.js";
+import { element } from "./elements.js";
+import { searchFor } from "./finding.js";
 import { keys, pointers } from "./input.js";
-import { arrange, keyOf, lineOf, rowOf } from "./layout.js";
-import { grouped, shareText, timeText } from "../numbers.js";
-import { Span, instantText } from "./scales.js";
-import { nextMatch, search } from "./search.js";
-import { summarise } from "./summary.js";
+import { arrange } from "./layout.js";
+import { nameLanes } from "./names.js";
+import { overviewBands } from "./overview.js";
+import { timeText } from "../numbers.js";
+import { Span } from "./scales.js";
 import { shadesOf, themeOf } from "./theme.js";
 
 /** @typedef {import("./decode.js").Scene} Scene */
@@ -98,7 +90,7 @@ export class Timeline {
     this.build(el);
     this.theme = themeOf(this.root);
     this.painter = new Painter(this.canvas);
-    this.labels();
+    nameLanes(this);
     this.body.style.height = `${Math.min(MOST_HEIGHT, this.layout.height + 8)}px`;
     this.listen();
     this.span.fit();
@@ -134,56 +126,6 @@ export class Timeline {
     el.append(this.root);
   }
 
-  /** Names beside the lanes; a thread's opens and folds its rows. */
-  labels() {
-    this.names.replaceChildren();
-    for (const line of this.layout.lines) {
-      if (line.kind !== "group") continue;
-      const head = element("div", "wbt-name wbt-of", line.text ?? "");
-      head.title = line.text ?? "";
-      head.style.top = `${line.top}px`;
-      head.style.height = `${line.height}px`;
-      this.names.append(head);
-    }
-    for (const block of this.layout.blocks) {
-      const name = block.track?.name ?? block.counter?.name ?? "";
-      const made =
-        block.track && block.hidden > 0
-          ? this.folder(block.track, name, block)
-          : element("div", "wbt-name", name);
-      if (!(made instanceof HTMLButtonElement)) made.title = block.track?.note || name;
-      made.style.top = `${block.top}px`;
-      made.style.height = `${Math.max(block.height, 14)}px`;
-      this.names.append(made);
-    }
-    this.stage.style.height = `${this.layout.height}px`;
-    this.names.style.height = `${this.layout.height}px`;
-  }
-
-  /** @param {import("./decode.js").Track} track @param {string} name
-   * @param {import("./layout.js").Block} block */
-  folder(track, name, block) {
-    const made = button("", name, () => this.open(track, !block.open));
-    made.removeAttribute("aria-label");
-    made.append(element("span", "", name));
-    made.className = block.open ? "wbt-name wbt-open" : "wbt-name wbt-shut";
-    made.setAttribute("aria-expanded", String(block.open));
-    made.title = block.open ? "Fold the deeper rows away" : `Show ${block.hidden} deeper rows`;
-    return made;
-  }
-
-  /** @param {import("./decode.js").Track} track @param {boolean} open */
-  open(track, open) {
-    this.opened.set(keyOf(track), open);
-    this.layout = arrange(this.scene, this.opened);
-    this.labels();
-    const again = [...this.names.querySelectorAll("button")].find(
-      (each) => each.textContent === track.name,
-    );
-    again?.focus();
-    this.resize();
-  }
-
   listen() {
     const on = (
       /** @type {EventTarget} */ target,
@@ -197,7 +139,7 @@ export class Timeline {
     pointers(this, on);
     keys(this, on);
     on(this.body, "scroll", () => this.paint());
-    on(this.query, "input", () => this.search(this.query.value));
+    on(this.query, "input", () => searchFor(this, this.query.value));
     const watch = new ResizeObserver(() => this.resize());
     watch.observe(this.body);
     const scheme = matchMedia("(prefers-color-scheme: dark)");
@@ -329,225 +271,6 @@ export class Timeline {
     const by = (to - from) * room;
     this.span.show(from - by, to + by);
     this.paint();
-  }
-
-  /** The step in the middle of the view; again: the next one. */
-  fitStep() {
-    const row = this.scene.tracks.find((track) => track.kind === "steps")?.rows[0];
-    if (!row) {
-      this.say("The trace marks no steps.");
-      return;
-    }
-    const middle = (this.span.from + this.span.to) / 2;
-    const { start, end } = this.scene;
-    let at = row.first;
-    while (at < row.last - 1 && end[at] <= middle) at += 1;
-    const same = Math.abs(this.span.length / (end[at] - start[at]) - 1.08) < 0.01;
-    if (same && at < row.last - 1) at += 1;
-    this.show(start[at], end[at]);
-    this.say(`${nameOf(this.scene, at)}: ${timeText(end[at] - start[at])}`);
-  }
-
-  fitSelection() {
-    const { chosen, range, scene } = this;
-    if (range) this.show(range.from, range.to);
-    else if (chosen >= 0) this.show(scene.start[chosen], scene.end[chosen], 1);
-    else this.say("Nothing is selected.");
-  }
-
-  /** @param {string} text */
-  search(text) {
-    this.found = search(this.scene, text);
-    this.match = -1;
-    this.told();
-    this.paint();
-  }
-
-  told() {
-    const { found } = this;
-    if (!found) {
-      this.count.textContent = "";
-      return;
-    }
-    const drawn = found.events.length;
-    const which = this.match >= 0 ? `${grouped(this.match + 1)} of ` : "";
-    const more =
-      found.recorded > drawn ? ` (${grouped(found.recorded)} recorded, others drawn together)` : "";
-    this.count.textContent = `${which}${grouped(drawn)} ${drawn === 1 ? "match" : "matches"}${more}`;
-    if (this.match < 0) this.say(this.count.textContent);
-  }
-
-  /** @param {number} step */
-  toMatch(step) {
-    if (!this.found) {
-      this.query.focus();
-      return;
-    }
-    this.match = nextMatch(this.scene, this.found, this.match, step);
-    if (this.match >= 0) this.go(this.found.events[this.match]);
-    this.told();
-  }
-
-  /** Selects an event and brings it into view. @param {number} event */
-  go(event) {
-    const row = rowOf(this.scene, event);
-    if (!lineOf(this.layout, row)) {
-      this.opened.set(keyOf(row.track), true);
-      this.layout = arrange(this.scene, this.opened);
-      this.labels();
-    }
-    const line = lineOf(this.layout, row);
-    if (line && (line.top < this.body.scrollTop || line.top > this.body.scrollTop + this.height - 24)) {
-      this.body.scrollTop = Math.max(0, line.top - this.height / 2);
-    }
-    const { start, end } = this.scene;
-    const wide = ((end[event] - start[event]) / this.span.length) * this.width;
-    const out = start[event] < this.span.from || end[event] > this.span.to;
-    if (wide < 4 || wide > this.width || out) {
-      const middle = (start[event] + end[event]) / 2;
-      const half = Math.max((end[event] - start[event]) * 8, 2000);
-      if (wide < 4 || wide > this.width) this.span.show(middle - half, middle + half);
-      else this.span.show(middle - this.span.length / 2, middle + this.span.length / 2);
-    }
-    this.choose(event);
-  }
-
-  /** @param {number} event -1: none */
-  choose(event) {
-    this.chosen = event;
-    this.range = null;
-    this.related = event < 0 ? [] : relatedTo(this.scene, event);
-    this.paint();
-    this.sendSelection();
-    if (event < 0) {
-      this.panel.replaceChildren();
-      return;
-    }
-    this.say(spoken(this.scene, event));
-    const show = (/** @type {[string, string][]} */ more) => {
-      const go = (/** @type {number} */ to) => this.go(to);
-      const panel = eventPanel(this.scene, event, go, () => this.fitSelection(), more);
-      this.panel.replaceChildren(panel);
-    };
-    show([]);
-    this.ask(() => this.kernel?.details(event), (more) => more && more.length > 0 && show(more));
-  }
-
-  /** @param {Range | null} range */
-  choosesRange(range) {
-    this.chosen = -1;
-    this.range = range;
-    this.paint();
-    this.sendSelection();
-    if (!range) {
-      this.panel.replaceChildren();
-      return;
-    }
-    const own = summarise(this.scene, range.from, range.to);
-    const show = (/** @type {import("./summary.js").Summary} */ summary, /** @type {string} */ source) => {
-      const actions = element("div", "wbt-group");
-      actions.append(
-        button("Zoom to it", "Show the selection (F)", () => this.fitSelection()),
-        button("Clear", "Clear the selection (Esc)", () => this.clear()),
-      );
-      this.panel.replaceChildren(rangePanel(this.scene, range, summary, source, [actions]));
-      const most = summary.breakdowns[0]?.parts.reduce((a, b) => ((b.ns ?? 0) > (a.ns ?? 0) ? b : a));
-      const said = most?.ns ? `, most of it ${most.label} (${shareText(most.ns / (range.to - range.from))})` : "";
-      this.say(`${timeText(range.to - range.from)} selected${said}`);
-    };
-    show(own, "From what this page holds.");
-    this.ask(
-      () => this.kernel?.summary(range),
-      (summary) => summary && show(summary, "From the whole trace, in the kernel."),
-    );
-  }
-
-  /** Takes a late answer only while it is still asked for.
-   * @template T @param {() => Promise<T> | undefined} question @param {(answer: T) => void} take */
-  ask(question, take) {
-    this.ticket += 1;
-    const { ticket } = this;
-    question()?.then((answer) => {
-      if (ticket === this.ticket) take(answer);
-    });
-  }
-
-  sendSelection() {
-    if (!this.kernel) return;
-    const { range, chosen, scene } = this;
-    if (range) this.kernel.select({ from: range.from, to: range.to, event: -1 });
-    else if (chosen >= 0) {
-      this.kernel.select({ from: scene.start[chosen], to: scene.end[chosen], event: chosen });
-    } else this.kernel.select(null);
-  }
-
-  clear() {
-    this.choose(-1);
-    this.say("Nothing is selected.");
-  }
-
-  /** What lies under the pointer, in a line beside it. @param {number} x @param {number} y
-   * in the canvas; negative: nothing */
-  hover(x, y) {
-    this.pointerX = x;
-    const event = x < 0 ? -1 : this.painter.pick(this.picture(), x, y);
-    if (event !== this.hovered) {
-      this.hovered = event;
-      this.paint();
-    }
-    const words = x < 0 ? "" : this.words(event, x, y);
-    this.tip.replaceChildren();
-    this.tip.hidden = words === "";
-    if (words === "") return;
-    if (event >= 0) this.tip.append(patch(categoryOf(this.scene, event)));
-    this.tip.append(words);
-    const left = this.names.offsetWidth + x;
-    const flip = left > this.root.clientWidth * 0.6;
-    this.tip.style.left = flip ? "auto" : `${left + 14}px`;
-    this.tip.style.right = flip ? `${this.root.clientWidth - left + 14}px` : "auto";
-    this.tip.style.top = `${this.stripHeight + RULER + y + 18}px`;
-  }
-
-  /** @param {number} event @param {number} x @param {number} y */
-  words(event, x, y) {
-    if (event >= 0) {
-      const length = timeText(this.scene.end[event] - this.scene.start[event]);
-      const name = nameOf(this.scene, event);
-      return `${name.length > 80 ? `${name.slice(0, 79)}…` : name} · ${length}`;
-    }
-    const line = this.layout.lines.find(
-      (each) => y + this.body.scrollTop >= each.top && y + this.body.scrollTop < each.top + each.height,
-    );
-    if (!line?.counter) return "";
-    return `${line.counter.name}: ${counterText(line.counter, this.time(x))} at ${instantText(this.time(x))}`;
-  }
-
-  /** The event before or after in its row, or around or inside it.
-   * @param {"before" | "after" | "around" | "inside"} where */
-  neighbour(where) {
-    const { chosen, scene } = this;
-    if (chosen < 0) {
-      const row = this.layout.lines.find((line) => line.row)?.row;
-      if (row) this.go(row.first);
-      return;
-    }
-    const row = rowOf(scene, chosen);
-    if (where === "before" && chosen > row.first) this.go(chosen - 1);
-    else if (where === "after" && chosen < row.last - 1) this.go(chosen + 1);
-    else if (where === "around" || where === "inside") {
-      const other = row.track.rows[row.depth + (where === "inside" ? 1 : -1)];
-      for (let i = other?.first ?? 0; other && i < other.last; i += 1) {
-        const within =
-          where === "inside"
-            ? scene.start[i] >= scene.start[chosen] && scene.start[i] < scene.end[chosen]
-            : scene.start[i] <= scene.start[chosen] && scene.end[i] > scene.start[chosen];
-        if (within) {
-          this.go(i);
-          return;
-        }
-      }
-      this.say(where === "inside" ? "Nothing lies inside." : "Nothing encloses it.");
-    } else this.say("This is the last one in its row.");
   }
 }
 

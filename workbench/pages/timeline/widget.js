@@ -7,6 +7,7 @@
  */
 
 import { bytesOf } from "../buffers.js";
+import { chooseRange, go } from "./choosing.js";
 import { decode, gunzip } from "./decode.js";
 import { element } from "./elements.js";
 import { mount } from "./view.js";
@@ -51,8 +52,8 @@ async function render({ model, el }) {
       if (!place || !(place.to > place.from)) return;
       const event = place.event >= 0 && place.event < scene.length ? place.event : -1;
       view.show(place.from, place.to, event < 0 ? 0.1 : 0);
-      if (event < 0) view.choosesRange({ from: place.from, to: place.to });
-      else view.go(event);
+      if (event < 0) chooseRange(view, { from: place.from, to: place.to });
+      else go(view, event);
     };
     model.on("change:_place", goTo);
     goTo();
