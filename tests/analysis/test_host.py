@@ -106,6 +106,24 @@ def test_an_exchange_on_another_thread_costs_only_what_the_loop_waits_for_it() -
     assert found["backward"] == 130
 
 
+def test_an_operator_with_children_hides_an_exchange_and_a_node_that_may_wait_does_not() -> None:
+    """Gloo works from 100 to 400. A matmul with a child computes from 120 to 200.
+
+    A function in Python runs from 200 to 500 and waits after its own small operator of 210 to 220;
+    a copy of an asynchronous tensor, from 300 to 400, calls the wait itself and hides nothing.
+    """
+    made = Kineto()
+    made.step(0, 0, 600)
+    made.range("gloo:all_reduce", 100, 300, tid=HOST + 7)
+    made.op("aten::mm", 120, 80)
+    made.op("aten::resolve_conj", 121, 1)
+    made.op("Redistribute", 200, 300)
+    made.op("aten::empty", 210, 10)
+    made.op("aten::copy_", 300, 100)
+    made.op("_c10d_functional::wait_tensor", 310, 80)
+    assert parts(made)["communication"] == 300 - 80 - 10
+
+
 def test_input_inside_another_range_wins() -> None:
     made = Kineto()
     made.step(0, 0, 100)

@@ -71,9 +71,8 @@ def waiting_spans(
 
 def exposed_calls(found: Collectives, device: int, window: Range) -> dict[int, int]:
     """Per call of a device that runs in a window, its exposed time."""
-    mine = found.device[found.owned.call] == device
-    ran = found.owned.call[mine & (_lengths(found.owned, window) > 0)]
-    times = dict.fromkeys(ran.tolist(), 0)
+    ran = (found.device == device) & (found.start < window.end) & (found.end > window.start)
+    times = dict.fromkeys(np.flatnonzero(ran).tolist(), 0)
     mine = found.device[found.exposed.call] == device
     lengths = _lengths(found.exposed, window)[mine]
     for call, ns in zip(found.exposed.call[mine].tolist(), lengths.tolist(), strict=True):
@@ -98,7 +97,7 @@ def communication_table(
     import pandas as pd
 
     spent = time_of_calls(found, windows, transfer)
-    seen = np.flatnonzero(spent.total > 0)
+    seen = np.flatnonzero(spent.inside)
     groups: dict[tuple[str, str], list[int]] = {}
     for call in seen.tolist():
         groups.setdefault((found.calls[call].kind, found.calls[call].group), []).append(call)
@@ -122,7 +121,7 @@ def calls_table(
     import pandas as pd
 
     rows = []
-    for call in np.flatnonzero(time_of_calls(found, windows, transfer).total > 0):
+    for call in np.flatnonzero(time_of_calls(found, windows, transfer).inside):
         each, one = found.calls[call], np.array([call])
         told = transfer is not None and transfer[call] >= 0
         took = int(found.end[call] - found.start[call])
@@ -155,6 +154,8 @@ def split_points(
 class Spent:
     """Per call, nanoseconds inside the windows."""
 
+    inside: NDArray[np.bool_]
+    """Whether it runs in the windows, also where an earlier one has all of its instants."""
     total: NDArray[np.int64]
     exposed: NDArray[np.int64]
     wait: NDArray[np.int64] | None
@@ -169,10 +170,12 @@ def time_of_calls(
     total = np.zeros(len(found), np.int64)
     exposed = np.zeros(len(found), np.int64)
     waited = np.zeros(len(found), np.int64)
+    inside = np.zeros(len(found), np.bool_)
     split = split_points(found, transfer)
     for device, window in windows.items():
         if window is None:
             continue
+        inside |= (found.device == device) & (found.start < window.end) & (found.end > window.start)
         mine = found.device[found.owned.call] == device
         np.add.at(total, found.owned.call[mine], _lengths(found.owned, window)[mine])
         if split is not None:
@@ -180,7 +183,9 @@ def time_of_calls(
             np.add.at(waited, found.owned.call[mine], until[mine])
         mine = found.device[found.exposed.call] == device
         np.add.at(exposed, found.exposed.call[mine], _lengths(found.exposed, window)[mine])
-    return Spent(total=total, exposed=exposed, wait=None if split is None else waited)
+    return Spent(
+        inside=inside, total=total, exposed=exposed, wait=None if split is None else waited
+    )
 
 
 def _lengths(

@@ -49,6 +49,8 @@ OPTIMIZER_RANGE = re.compile(r"Optimizer\.(step|zero_grad)#")
 _NODE = "autograd::engine::"
 _OLD_NODE = re.compile(OLD_NODE_PATTERN)
 _COLLECTIVE_CALL = re.compile(r"_?c10d(_functional)?::|record_param_comms$")
+_NATIVE = re.compile(r"(?!autograd::|torch::autograd::)[\w.]+::")
+"""Operators with a namespace are torch's or an extension's own code, not Python's."""
 _BACKEND = re.compile(r"(gloo|mpi|ucc|ccl|xccl):", re.IGNORECASE)
 _RECORDS = (Kind.OPERATOR, Kind.ANNOTATION, Kind.RUNTIME, Kind.DRIVER, Kind.PYTHON, Kind.OTHER)
 _RANGES = (Kind.OPERATOR, Kind.ANNOTATION)
@@ -116,21 +118,26 @@ def _claims(trace: Trace, lane: int | None) -> dict[str, Spans]:
 
 
 def _communication(trace: Trace, here: NDArray[np.bool_], operators: NDArray[np.intp]) -> Spans:
-    """Calls into collectives, and the backend's work while the thread runs no leaf operator.
+    """Calls into collectives, and the backend's work while the thread computes nothing.
 
-    The backend works beside the thread, whichever lane its ranges are drawn on: where the thread
-    runs an operator that holds no other, it does not wait.
+    The backend works beside the thread, whichever lane its ranges are drawn on. Nodes of autograd
+    and functions in Python may hold a blocking wait that leaves no record, so what they do between
+    their operators hides nothing; nor does an operator that calls a collective itself.
     """
+    events = trace.events
     calls = _named(trace, here, lambda name: bool(_COLLECTIVE_CALL.match(name)))
-    anywhere = np.ones(len(trace.events), bool)
+    anywhere = np.ones(len(events), bool)
     backend = _named(trace, anywhere, lambda name: bool(_BACKEND.match(name)))
     operators = np.setdiff1d(operators, np.union1d(calls, backend))
-    start, end = trace.events.ts[operators], trace.events.end[operators]
-    leaf = np.ones(len(operators), bool)
-    leaf[:-1] = start[1:] >= end[:-1]
-    waited = subtract(_spans(trace, backend), union(start[leaf], end[leaf]))
-    called = _spans(trace, calls)
-    return joined(waited, called)
+    start, end = events.ts[operators], events.end[operators]
+    native = trace.name_codes(lambda name: bool(_NATIVE.match(name)))
+    computing = np.isin(events.name[operators], native)
+    computing[:-1] |= start[1:] >= end[:-1]
+    computing[-1:] = True
+    called = np.sort(events.ts[np.union1d(calls, backend[here[backend]])])
+    computing &= np.searchsorted(called, start) == np.searchsorted(called, end)
+    waited = subtract(_spans(trace, backend), union(start[computing], end[computing]))
+    return joined(waited, _spans(trace, calls))
 
 
 def backward_spans(

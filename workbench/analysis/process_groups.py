@@ -44,7 +44,7 @@ def group_table(
 
     spent = time_of_calls(found, windows, transfer)
     groups: dict[tuple[str, str], list[int]] = {}
-    for call in np.flatnonzero(spent.total > 0).tolist():
+    for call in np.flatnonzero(spent.inside).tolist():
         each = found.calls[call]
         groups.setdefault((each.group, each.dtype), []).append(call)
     rows: list[dict[str, Any]] = []

@@ -9,6 +9,7 @@ from statistics import median
 import numpy as np
 from numpy.typing import NDArray
 
+from workbench.analysis.intervals import Spans, subtract, total, union
 from workbench.analysis.ranks.matching import Matched
 from workbench.analysis.ranks.part import RankPart
 
@@ -55,18 +56,27 @@ class Straggler:
 def waits(
     parts: Sequence[RankPart], matched: Matched, transfers: Sequence[NDArray[np.int64]]
 ) -> Waits:
-    """Sum what every rank waits, over collectives that lie in the windows of all their ranks."""
-    summed: dict[int, int] = {}
-    moved: dict[int, int] = {}
+    """What every rank waits in the collectives that lie in the windows of all their ranks.
+
+    Several that wait at once, as buckets of gradients do, wait for the same late rank: each instant
+    counts once.
+    """
+    waiting: dict[int, list[tuple[int, int]]] = {}
+    moving: dict[int, list[tuple[int, int]]] = {}
     for members in matched.members:
         if all(_inside(parts[p], call) and transfers[p][call] >= 0 for p, call in members.items()):
             for position, call in members.items():
                 found = parts[position].collectives
                 assert found is not None
-                length = int(found.end[call] - found.start[call])
-                transfer = int(transfers[position][call])
-                summed[position] = summed.get(position, 0) + length - transfer
-                moved[position] = moved.get(position, 0) + transfer
+                start, end = int(found.start[call]), int(found.end[call])
+                split = max(end - int(transfers[position][call]), start)
+                waiting.setdefault(position, []).append((start, split))
+                moving.setdefault(position, []).append((split, end))
+    summed, moved = {}, {}
+    for position, spans in waiting.items():
+        waited, rest = _spans(spans), _spans(moving[position])
+        summed[position] = total(waited)
+        moved[position] = total(subtract(rest, waited))
     own = [part for position, part in enumerate(parts) if position not in matched.again]
     counts = [part.steps for part in own if part.steps]
     times = [part.step_ns for part in own if part.step_ns]
@@ -112,6 +122,11 @@ def phases_per_step(part: RankPart) -> dict[str, float]:
             phase = owner.get(name, name)
             found[phase] = found.get(phase, 0.0) + ns / steps
     return found
+
+
+def _spans(pairs: Sequence[tuple[int, int]]) -> Spans:
+    both = np.array(pairs, np.int64).reshape(-1, 2)
+    return union(both[:, 0], both[:, 1])
 
 
 def _inside(part: RankPart, call: int) -> bool:
