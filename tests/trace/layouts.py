@@ -1,9 +1,11 @@
 """Writes one document in the layouts that traces are found in."""
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 Document = dict[str, Any]
+Layout = Callable[[Document], bytes]
 
 
 def kineto(document: Document) -> bytes:

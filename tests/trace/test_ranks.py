@@ -1,5 +1,6 @@
 """Folders with one file per rank."""
 
+import gzip
 import json
 from pathlib import Path
 
@@ -193,3 +194,38 @@ def test_a_trace_whose_name_tells_a_rank_is_found_under_any_ending(tmp_path: Pat
         ("rank2.json.bak", 2),
     ]
     assert not found.violations
+
+
+@pytest.mark.parametrize("ending", [".json", ".json.gz"])
+@pytest.mark.parametrize("events", [2, 12_000])
+def test_a_header_behind_the_events_tells_the_rank_too(
+    tmp_path: Path, ending: str, events: int
+) -> None:
+    # 12,000 events are 1.2 MB: more than what is read of the beginning.
+    one = {"ph": "X", "cat": "cpu_op", "name": "a", "pid": 1, "tid": 1, "dur": 1}
+    args = {"args": {"distributedInfo": {"rank": 7}}}
+    for name, rank in (("a", 2), ("b", 0), ("rank0", 1)):
+        document = {
+            "traceEvents": [{**one, "ts": at, **args} for at in range(events)],
+            "distributedInfo": {"rank": rank, "world_size": 3},
+            "traceName": '"distributedInfo": {"rank": 5}',
+        }
+        text = json.dumps(document).encode()
+        (tmp_path / f"{name}{ending}").write_bytes(
+            gzip.compress(text, 1) if ending.endswith("gz") else text
+        )
+    for _ in range(2):  # the second time from the cache, where there is one
+        files = trace.find_ranks(tmp_path)
+        told = [(file.rank, file.world_size, file.path.name.partition(".")[0]) for file in files]
+        assert told == [(0, 3, "b"), (1, 3, "rank0"), (2, 3, "a")]
+        assert files.violations == ()
+        trace.open_trace(files[0].path)
+
+
+def test_a_rank_in_the_arguments_of_the_last_event_is_not_the_rank_of_the_file(
+    tmp_path: Path,
+) -> None:
+    event = {"ph": "X", "ts": 1, "name": "a", "args": {"distributedInfo": {"rank": 7}}}
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.json").write_text(json.dumps({"traceEvents": [event]}))
+    assert [file.rank for file in trace.find_ranks(tmp_path)] == [None, None]

@@ -236,7 +236,7 @@ def test_only_labels_are_no_events() -> None:
     ("text", "meaning"),
     [
         ('// comment\n{"traceEvents":[]}', "plain text"),
-        ("{'traceEvents': [{'ph': 'X'}]}", "damaged or cut JSON"),
+        ("{'traceEvents': [{'ph': 'X'}]}", "damaged JSON"),
         ('callback({"traceEvents":[]})', "plain text"),
         ('{"data":{"nothing":1}}', "keys: data"),
         ('{"traceEvents":"[]"}', "no list"),

@@ -49,7 +49,7 @@ def zipped(**members: bytes) -> bytes:
         (b'{"schema": "1.0.2-chakra.0.0.4", "nodes": []}', "execution trace"),
         (b'{"model_type": "bert", "layers": 12}', "configuration"),
         (b'{"a": 1, "b": 2}', "keys: a, b"),
-        (b'{"a": 1, "b": ', "damaged or cut"),
+        (b'{"a": 1, "b": ', "cut JSON: it ends at byte 14"),
         (b'{"traceEvents": null}', "no list"),
         (b'{"traceEvents": {"a": 1}}', "no list"),
         (b'"traceEvents"', "plain text"),

@@ -12,7 +12,7 @@ import os
 import secrets
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import cache as once
 from pathlib import Path
@@ -64,14 +64,23 @@ def open_trace(
     if key is None:
         return read(path, progress=progress)
     places = list(cache_places(path, key))
-    for place in places:
-        found = load(place, key)
-        if found is not None:
-            return found
+    found = _first(places, key)
+    if found is not None:
+        return found
     trace = read(path, progress=progress)
     if file_key(path) == key:  # else somebody writes to it right now
         _ = any(store(trace, key, place) for place in places)
     return trace
+
+
+def cached(path: Path) -> Trace | None:
+    """The trace of a file, where a cache of it counts."""
+    key = file_key(path)
+    return None if key is None else _first(cache_places(path, key), key)
+
+
+def _first(places: Iterable[Path], key: str) -> Trace | None:
+    return next((found for place in places if (found := load(place, key)) is not None), None)
 
 
 def cache_folder() -> Path:

@@ -6,6 +6,11 @@ and forget the commas. What separates two events is learned from the file itself
 
 import re
 from dataclasses import dataclass
+from itertools import islice
+
+import msgspec
+
+from workbench.trace.schema import UNTYPED
 
 _BLANK = rb"[ \t\r\n]*+"
 """Takes all and gives nothing back: else a megabyte of blanks is tried in every way."""
@@ -13,10 +18,19 @@ _BLANK = rb"[ \t\r\n]*+"
 _FIRST_KEY = rb'"(?:ph|name|cat|pid|tid|ts|dur|id|args|s|bp|tts|func|cname|tdur)"' + _BLANK + rb":"
 BETWEEN = re.compile(rb"\}" + _BLANK + rb"(,?)" + _BLANK + rb"(?=\{" + _BLANK + _FIRST_KEY + rb")")
 """The end of an event and what follows it up to the next one; the comma may be missing."""
-TRACE_EVENTS = re.compile(rb'(?<!\\)"traceEvents"' + _BLANK + rb":" + _BLANK)
-_PHASE = re.compile(rb'"ph"' + _BLANK + rb":")
+
+
+def _spelled(key: str) -> bytes:
+    """A key in every way that JSON allows to write it."""
+    letters = (rb"(?:%c|\\u00(?i:%02x))" % (ord(letter), ord(letter)) for letter in key)
+    return rb'(?<!\\)"' + b"".join(letters) + rb'"' + _BLANK + rb":"
+
+
+TRACE_EVENTS = re.compile(_spelled("traceEvents") + _BLANK)
+_PHASE = re.compile(_spelled("ph"))
 _LEARN_FROM = 1 << 16
 _SEARCH_BACK = 1 << 14
+_MOST_TRIED = 64
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,5 +83,20 @@ def _search_back(buffer: bytearray, end: int) -> list[int]:
 def looks_like_events(text: bytes) -> bool:
     """True when a text that starts with ``{`` starts with an event, not with a header."""
     first_end = BETWEEN.search(text)
-    first = text[: first_end.end() if first_end else 4096]
-    return bool(_PHASE.search(first)) and not TRACE_EVENTS.search(first)
+    first = text[: first_end.end() if first_end else _LEARN_FROM]
+    return _has_key(_PHASE, first) and not _has_key(TRACE_EVENTS, first)
+
+
+def _has_key(key: re.Pattern[bytes], text: bytes) -> bool:
+    matches = islice(key.finditer(text), _MOST_TRIED)
+    return any(is_top_level(text[: match.start()]) for match in matches)
+
+
+def is_top_level(before: bytes) -> bool:
+    """True when a text that starts with ``{`` is an object that is still open, at depth one."""
+    try:
+        UNTYPED.decode(before + b'"":0}')
+    except (msgspec.DecodeError, RecursionError):
+        depth = before.count(b"{") - before.count(b"}") + before.count(b"[") - before.count(b"]")
+        return depth <= 1
+    return True

@@ -1,5 +1,6 @@
 """Finds where the events begin, and refuses what holds none."""
 
+import string
 from dataclasses import dataclass
 
 import msgspec
@@ -7,12 +8,13 @@ import msgspec
 from workbench.errors import TraceError
 from workbench.trace.filetypes import EMPTY, HOW_TO_GET_A_TRACE, wrong_array, wrong_object
 from workbench.trace.frames import Frames
-from workbench.trace.layout import TRACE_EVENTS, looks_like_events
-from workbench.trace.schema import UNTYPED
+from workbench.trace.layout import TRACE_EVENTS, is_top_level, looks_like_events
 
 BOM = b"\xef\xbb\xbf"
 HEADER_LIMIT = 1 << 26
 _BLANK = b" \t\r\n"
+_SHOWN = 20
+_LETTERS = string.ascii_letters.encode()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,14 +60,13 @@ def _object(frames: Frames, start: int) -> Place:
     while True:
         for match in TRACE_EVENTS.finditer(frames.buffer, searched, frames.end):
             header = frames.text(start, match.start())
-            if not _is_top_level(header):
+            if not is_top_level(header):
                 continue
             if match.end() == frames.end and not frames.ended:
                 break
             if frames.text(match.end(), match.end() + 1) == b"[":
                 return _array(frames, match.end() + 1, Place(form="object", header=header))
-            shown = frames.text(match.end(), match.end() + 20).decode("utf-8", "replace")
-            raise _no_trace(frames, f'JSON whose "traceEvents" is no list but {shown!r}.')
+            raise _no_trace(frames, _no_list(frames, match.end()))
         if frames.ended or frames.end > HEADER_LIMIT:
             raise _no_trace(frames, _meaning(frames, start))
         searched = max(start, frames.end - 64)
@@ -98,16 +99,6 @@ def _first_visible(frames: Frames, start: int) -> int:
     return start
 
 
-def _is_top_level(header: bytes) -> bool:
-    """True when the header is an object that is still open, at depth one."""
-    try:
-        UNTYPED.decode(header + b'"":0}')
-    except (msgspec.DecodeError, RecursionError):
-        depth = header.count(b"{") - header.count(b"}") + header.count(b"[") - header.count(b"]")
-        return depth <= 1
-    return True
-
-
 def _meaning(frames: Frames, start: int) -> str:
     if not frames.ended:
         return f'JSON without "traceEvents" in its first {HEADER_LIMIT >> 20} MiB.'
@@ -117,11 +108,33 @@ def _meaning(frames: Frames, start: int) -> str:
     except RecursionError:
         return "JSON that is nested too deeply for a trace."
     except msgspec.DecodeError as error:
-        keys = []
-        if b":" not in text:
-            return f"not valid JSON ({error})."
-        return f'damaged or cut JSON ({error}) in which "traceEvents" does not occur.'
+        return _damaged(text, frames.offset + start - 1, error)
     return wrong_object(keys)
+
+
+def _no_list(frames: Frames, start: int) -> str:
+    at = f"byte {frames.offset + start - 1:,}"
+    shown = frames.text(start, start + _SHOWN).decode("utf-8", "replace")
+    if not shown:
+        return f'cut JSON: it ends at {at}, right behind "traceEvents". Copy the file again.'
+    return f'JSON whose "traceEvents" is no list: at {at} stands {shown!r}.'
+
+
+def _damaged(text: bytes, offset: int, error: msgspec.DecodeError) -> str:
+    """Where JSON without ``traceEvents`` is broken, what was found there, and what to do."""
+    reason, _, place = str(error).removeprefix("JSON is malformed: ").partition(" (byte ")
+    if not place:
+        return (
+            f"cut JSON: it ends at byte {offset + len(text):,}, before any "
+            '"traceEvents". Copy the file again; else the profiler was interrupted as it wrote.'
+        )
+    at = int(place.rstrip(")"))
+    at -= len(text[:at]) - len(text[:at].rstrip(_LETTERS))  # it names a place inside a word
+    shown = text[at : at + _SHOWN].decode("utf-8", "replace")
+    return (
+        f'damaged JSON without "traceEvents": at byte {offset + at:,} stands {shown!r} '
+        f"({reason}). Copy or export the file again."
+    )
 
 
 def _no_trace(frames: Frames, meaning: str, but: str = "no trace but ") -> TraceError:

@@ -64,6 +64,14 @@ class Notes:
         """Anything else, as it is to be told."""
         self._others.append(violation)
 
+    @property
+    def end(self) -> str:
+        """Where and why the text ends too early; empty when it does not."""
+        if self._truncated is None:
+            return ""
+        offset, why = self._truncated
+        return f"The file ends at byte {offset:,}: {why}."
+
     def error(self) -> TraceError:
         """The error for a file that is damaged beyond repair."""
         offset, shown = self._first_unreadable or (0, "")
@@ -84,8 +92,7 @@ class Notes:
         if self._unreadable > max(1, _UNREADABLE_SHARE * (events + self._unreadable)):
             raise self.error()
         if self._truncated:
-            offset, why = self._truncated
-            message = f"The file ends at byte {offset:,}: {why}. Everything before it was read."
+            message = f"{self.end} Everything before it was read."
             told.append(Violation(code="truncated", message=message))
         if self._repairs:
             what = ", ".join(f"{name} ({n:,})" for name, n in self._repairs.most_common())

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from workbench.errors import TraceError
+from workbench.trace.cache import cached
 from workbench.trace.filetypes import wrong_kind
 from workbench.trace.formats import is_other_format
 from workbench.trace.frames import Frames
@@ -15,6 +16,7 @@ from workbench.trace.locate import locate
 from workbench.trace.notes import Notes
 from workbench.trace.source import SIZE_LIMIT, open_source
 from workbench.trace.table import Violation
+from workbench.trace.tail import distributed_info
 from workbench.units import name_text
 
 _ENDINGS = (".json", ".pfw", ".zip", ".gz", ".pb", ".pftrace", ".sqlite", ".csv", ".tsv")
@@ -56,9 +58,9 @@ def find_ranks(folder: str | Path) -> RankFiles:
 
     The rank stands in the header (``distributedInfo``), else in the file's name: ``rank3``, or a
     number from 0 on by which alone the names differ. Traces of every format that ``read`` takes are
-    found, and whatever its ending one whose name tells a rank; only the beginning of each file is
-    read. Files that are no traces are passed over, and so is the Chrome JSON that XLA writes beside
-    a profile of the same name.
+    found, and whatever its ending one whose name tells a rank. Of each file the beginning is read,
+    and the end where the beginning does not tell the rank. Files that are no traces are passed
+    over, and so is the Chrome JSON that XLA writes beside a profile of the same name.
 
     Raises:
         TraceError: There is no such folder, or no trace in it; says what was found.
@@ -207,8 +209,13 @@ def _peek(path: Path) -> RankFile | str:
             if frames.ended and not frames.text().strip(b" \t\r\n]}"):
                 name = name_text(path)
                 return f"{name} holds no events: its profiler was never active or was stopped"
+            header = open_header(place.header, Notes(name_text(path)))
+            if place.form == "object" and "distributedInfo" not in header:
+                known = cached(path) if source.packed else None
+                if known is not None:
+                    return RankFile(path=path, rank=known.rank, world_size=known.world_size)
+                header["distributedInfo"] = distributed_info(frames)
     except TraceError as error:
         return str(error)
-    header = open_header(place.header, Notes(name_text(path)))
     rank, world = rank_and_world(header, path.name)
     return RankFile(path=path, rank=rank, world_size=world)

@@ -19,6 +19,7 @@ from workbench.trace.parse import Parser
 from workbench.trace.source import SIZE_LIMIT, Source, open_source
 from workbench.trace.table import Trace, Violation
 
+_NONE_WHOLE = "No event is whole before that. Copy the file again."
 _NO_EVENTS = (
     "It holds no events. The profiler was never active: with a schedule, call prof.step() until "
     "its active steps are over before the trace is exported."
@@ -67,7 +68,7 @@ def _read(source: Source, progress: Callable[[int], None] | None) -> Trace:
         header = read_header(frames, place.header, notes)
     else:
         header = open_header(place.header, notes)
-        _note_open_end(source, frames, place, notes)
+        _note_open_end(frames, place, notes, parser.read)
     notes.repaired("text in args", 0, gatherer.arguments.mended)
     if parser.others:
         notes.passed_over(parser.others)
@@ -75,15 +76,16 @@ def _read(source: Source, progress: Callable[[int], None] | None) -> Trace:
     if not any(count for phase, count in gatherer.phases.items() if phase != "M"):
         if parser.others or (place.form != "object" and not gatherer.phases):
             raise _no_events(source.name, parser, notes)
-        notes.add(Violation(code="no_events", message=_NO_EVENTS))
+        meaning = _NONE_WHOLE if notes.end else _NO_EVENTS
+        notes.add(Violation(code="no_events", message=meaning))
     return with_lanes_of_devices(assemble(source.name, gatherer, header, notes))
 
 
-def _note_open_end(source: Source, frames: Frames, place: Place, notes: Notes) -> None:
+def _note_open_end(frames: Frames, place: Place, notes: Notes, read: int) -> None:
     offset = frames.offset + frames.end - 1
-    if source.damage.stopped:
+    if frames.source.damage.stopped:
         return
-    if place.form == "object":
+    if place.form == "object" or (place.form == "array" and not read):
         notes.truncated(offset, "the list of events is never closed")
     elif place.form == "array":
         notes.repaired("unclosed array", offset)
@@ -95,4 +97,5 @@ def _no_events(name: str, parser: Parser, notes: Notes) -> TraceError:
     notes.violations(0)
     if parser.others and not parser.read:
         return TraceError(f"{name} is no trace but {wrong_array(None)} {HOW_TO_GET_A_TRACE}")
-    return TraceError(f"{name} is no trace: {_NO_EVENTS}")
+    meaning = f"{notes.end} {_NONE_WHOLE}" if notes.end else _NO_EVENTS
+    return TraceError(f"{name} is no trace: {meaning}")

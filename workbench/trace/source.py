@@ -65,6 +65,17 @@ class Source:
             )
         return count
 
+    def skip_to_last(self, count: int) -> None:
+        """Pass over all but the last bytes, where the file can be read at any place."""
+        if self._inflated is None and not self._head and _seekable(self._raw):
+            here = self._raw.tell()
+            self._raw.seek(max(here, self._raw.seek(0, io.SEEK_END) - count))
+
+    @property
+    def packed(self) -> bool:
+        """Whether every byte has to be unpacked to get to a later one."""
+        return self._inflated is not None
+
     def _fill(self, view: memoryview) -> int:
         if self._head:
             count = min(len(view), len(self._head))

@@ -1,0 +1,48 @@
+"""Finds what a header behind the events says, without reading the events."""
+
+import re
+from typing import Any
+
+import msgspec
+
+from workbench.trace.frames import CHUNK, Frames
+from workbench.trace.schema import UNTYPED
+
+_KEY = re.compile(rb'(?<!\\)"distributedInfo"[ \t\r\n]*+:')
+_TRAILING = re.compile(r"trailing characters \(byte (\d+)\)")
+
+
+def distributed_info(frames: Frames) -> dict[str, Any] | None:
+    """``distributedInfo`` in the last mebibyte of a trace, if it stands in the outermost object.
+
+    The source is at its end afterwards.
+    """
+    source, text = frames.source, frames.text()
+    source.skip_to_last(CHUNK)
+    buffer = bytearray(CHUNK)
+    while count := source.read_into(memoryview(buffer)):
+        text = (text + buffer[:count])[-CHUNK:]
+    for match in reversed(list(_KEY.finditer(text))):
+        found = _value(text[match.end() :])
+        if found is not None:
+            return found
+    return None
+
+
+def _value(text: bytes) -> dict[str, Any] | None:
+    """The object that a text begins with, where only the rest of a header follows."""
+    try:
+        UNTYPED.decode(text)
+    except RecursionError:
+        return None
+    except msgspec.DecodeError as error:
+        match = _TRAILING.search(str(error))
+        end = int(match.group(1)) - 1 if match else len(text)
+    else:
+        return None
+    try:
+        found = UNTYPED.decode(text[:end])
+        UNTYPED.decode(b'{"":0' + text[end:])
+    except (msgspec.DecodeError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
