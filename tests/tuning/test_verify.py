@@ -24,11 +24,12 @@ from workbench.errors import SettingError, WorkloadError
 from workbench.findings import Finding
 from workbench.settings import Settings
 from workbench.statistics.change import Change
+from workbench.tuning.attempt import joined
 from workbench.tuning.fair import fair_blocks
 from workbench.tuning.parity import Parity
 from workbench.tuning.trial import FairRuns, Trial, losses_after_as_many
 from workbench.tuning.verification import Verification
-from workbench.tuning.verify import merged
+from workbench.tuning.verify import _left_out
 
 pytestmark = pytest.mark.slow
 
@@ -274,9 +275,36 @@ def test_something_else_than_a_workload_is_refused(tmp_path: Path):
         wb.verify(torch.nn.Linear(2, 2), wb.Settings(workers=2), folder=tmp_path)
 
 
-def test_settings_are_added_to_those_that_they_are_compared_with():
-    base = Settings(precision="bf16", workers=2)
-    assert merged(base, Settings(workers=4)) == Settings(precision="bf16", workers=4)
+@pytest.mark.parametrize(
+    ("base", "change", "both"),
+    [
+        (
+            {"precision": "bf16", "workers": 2},
+            {"workers": 4},
+            {"precision": "bf16", "workers": 4},
+        ),
+        ({"precision": "fp16", "loss_scale": 1024.0}, {"precision": "bf16"}, {}),
+        ({"workers": 2, "prefetch_factor": 4, "threads": 1}, {"workers": 0}, {"threads": 1}),
+        ({"compile": True, "compile_dynamic": True}, {"compile": False}, {}),
+        ({"precision": "tf32"}, {"matmul_precision": "highest"}, {}),
+        ({"pin_memory": True, "non_blocking": True}, {"pin_memory": False}, {}),
+    ],
+)
+def test_settings_are_added_to_those_that_they_are_compared_with(
+    base: dict[str, Any], change: dict[str, Any], both: dict[str, Any]
+):
+    """What of the base contradicts the change gives way: a scale has no place in bf16."""
+    found = joined(Settings(**base), Settings(**change))
+    assert found == Settings(**both | change)
+
+
+def test_a_verified_change_that_pushes_something_out_says_so():
+    scaled, bf16 = (
+        Settings(precision="fp16", loss_scale=64.0, threads=1),
+        Settings(precision="bf16"),
+    )
+    (said,) = _left_out(scaled, bf16, joined(scaled, bf16))
+    assert said == "loss_scale=64.0 contradicts precision=bf16 and was left out with it"
 
 
 def trial_of(setting: wb.Settings) -> Change:

@@ -1,9 +1,12 @@
 """One row of a search: a setting that was tried, what came of it, and why it was kept or not."""
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, fields
+from itertools import combinations
 from typing import Any, Literal
 
+from workbench.errors import SettingError
 from workbench.settings import Settings, asked_of_workers
 from workbench.tuning.parity import Parity
 from workbench.tuning.trial import Outcome, Per
@@ -96,9 +99,19 @@ def why_nothing(attempts: Iterable[Attempt]) -> str:
 
 
 def joined(base: Settings, change: Settings) -> Settings:
-    """``base`` with what ``change`` sets, without what then has no worker processes to act on."""
-    values = {**base.changes(), **change.changes()}
+    """``base`` with what ``change`` sets, without what of ``base`` then contradicts it.
+
+    No workers any more have no queue, another precision no loss scale: what is asked for now wins
+    over what was asked for before.
+    """
+    asked, before = change.changes(), base.changes()
+    values = {**before, **asked}
     if values.get("workers") == 0:
-        gone = set(asked_of_workers(values)) - set(change.changes())
+        gone = set(asked_of_workers(values)) - set(asked)
         values = {name: value for name, value in values.items() if name not in gone}
-    return Settings(**values)
+    older = [name for name in values if name not in asked]
+    for count in range(len(older) + 1):
+        for gone_too in combinations(older, count):
+            with suppress(SettingError):
+                return Settings(**{n: v for n, v in values.items() if n not in gone_too})
+    raise AssertionError("a change is valid by itself")

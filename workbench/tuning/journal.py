@@ -31,6 +31,8 @@ class Journal:
         self.folder = folder
         self._events = {_key(event["asked"]): event["answer"] for event in _read_events(folder)}
         self._number = _highest(folder)
+        self.lost: str | None = None
+        """Why the folder does not hold everything: the disk became full, or went away."""
 
     def get(self, kind: str, **asked: Any) -> dict[str, Any] | None:
         """The answer to the same question, where it is known."""
@@ -44,7 +46,10 @@ class Journal:
         with Deferred(deaths=False):
             self._number += 1
             name = f"{self._number:04}-{safe_name(kind)}.json"
-            _write(self.folder / EVENTS / name, {"asked": question, "answer": dict(answer)})
+            try:
+                _write(self.folder / EVENTS / name, {"asked": question, "answer": dict(answer)})
+            except OSError as error:  # what was measured is worth more than its file
+                self.lost = error.strerror or str(error)
             self._events[_key(question)] = dict(answer)
 
     def forget_if_empty(self) -> None:
@@ -117,12 +122,13 @@ def _begun(folder: Path | None, parent: Path, name: str, about: Mapping[str, Any
 
 def _check_same(folder: Path, about: Mapping[str, Any]) -> None:
     try:
-        before = json.loads((folder / HEADER).read_text(encoding="utf-8"))["about"]
+        header = json.loads((folder / HEADER).read_text(encoding="utf-8"))
+        before = {"format": header["schema"], **header["about"]}
     except (ValueError, KeyError, TypeError, OSError) as error:
         raise RunError(
             f"{folder / HEADER} cannot be read ({error}): give another folder=..."
         ) from error
-    now = json.loads(json.dumps(dict(about)))
+    now = json.loads(json.dumps({"format": SCHEMA, **about}))
     differing = [name for name in {**before, **now} if before.get(name) != now.get(name)]
     if differing:
         told = "; ".join(
@@ -211,12 +217,17 @@ def _write(path: Path, value: Mapping[str, Any]) -> None:
     """Whole or absent, and never over another file."""
     text = json.dumps(value, indent=1, allow_nan=False)
     waiting = path.parent / f".{secrets.token_hex(4)}.partial"
-    waiting.write_text(text, encoding="utf-8")
+    try:
+        waiting.write_text(text, encoding="utf-8")
+        _publish(waiting, path)
+    finally:
+        waiting.unlink(missing_ok=True)
+
+
+def _publish(waiting: Path, path: Path) -> None:
     try:
         os.link(waiting, path)
     except FileExistsError:
         raise RunError(f"{path} is there already: another tuning writes to this folder.") from None
     except OSError:  # a file system without links
         waiting.replace(path)
-    finally:
-        waiting.unlink(missing_ok=True)

@@ -118,10 +118,11 @@ def _stepped() -> Iterator[list[Any]]:
 @contextmanager
 def _watching(model: Any, outputs: list[Any]) -> Iterator[None]:
     """Keep the first output of a module."""
+    import torch
     from torch import nn
 
-    if not isinstance(model, nn.Module):
-        yield
+    if not isinstance(model, nn.Module) or isinstance(model, torch.jit.ScriptModule):
+        yield  # a script takes no hook
         return
 
     def after(module: Any, args: Any, output: Any) -> None:

@@ -94,6 +94,11 @@ class Search:
             self.ended = "interrupted"
         except OutOfTime:
             self.ended = "budget"
+        if self.journal.lost is not None:
+            self.history.append(
+                f"Not all of this could be written to {self.journal.folder} ({self.journal.lost}): "
+                "going on with that folder would measure it again."
+            )
         self.history.append(self._end())
 
     def _begin(self) -> None:

@@ -57,12 +57,13 @@ def tune(
     """
     _check(work)
     seconds, began = seconds_of(budget), time.monotonic()
-    fields = None if only == LOADER else fields_asked(only)
+    loader_only = only == LOADER or (isinstance(only, list | tuple) and list(only) == [LOADER])
+    fields = None if loader_only else fields_asked(only)
     journal = open_journal(
         None if folder is None else as_folder(folder, RUNS),
         Path(RUNS),
         f"{work.title}-tuning",
-        {**identity(work), "only": LOADER if only == LOADER else fields and sorted(fields)},
+        {**identity(work), "only": LOADER if loader_only else fields and sorted(fields)},
     )
     claim("wb.tune").release()  # another profiler is an error before anything is written
     with BestSoFar(shown=progress, title=work.title) as bar:
@@ -72,7 +73,7 @@ def tune(
             bar=bar,
             budget_s=seconds,
             only=fields,
-            loader_only=only == LOADER,
+            loader_only=loader_only,
         )
         try:
             search.go()

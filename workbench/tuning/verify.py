@@ -96,11 +96,6 @@ def verify(
     return order.verification()
 
 
-def merged(base: Settings, change: Settings) -> Settings:
-    """``base`` with the fields that ``change`` sets."""
-    return Settings(**{**base.changes(), **change.changes()})
-
-
 @dataclass(kw_only=True)
 class _Order:
     """What was asked for, and what is known so far."""
@@ -123,7 +118,8 @@ class _Order:
         self, steps: int, blocks: int, bar: Progress, interrupted: Callable[[], bool] | None
     ) -> None:
         """Times, then numbers, then a profile of each side; each adds to what is known."""
-        with_it = merged(self.base, self.settings)
+        with_it = joined(self.base, self.settings)
+        self.notes.extend(_left_out(self.base, self.settings, with_it))
         limit = None if self.limit_s is None else self.limit_s * FAIR_SHARE
         self.fair = fair_blocks(
             self.work,
@@ -264,6 +260,13 @@ def _base(finding: Finding | None) -> Settings:
     """What the loop of the finding ran with: its setting is a change of that."""
     origin = None if finding is None else finding.origin
     return Settings.from_json(dict((origin.settings if origin else None) or {}))
+
+
+def _left_out(base: Settings, change: Settings, both: Settings) -> Iterator[str]:
+    """What the change leaves nothing to act on."""
+    for name, value in base.changes().items():
+        if name not in change.changes() and name not in both.changes():
+            yield f"{name}={value} contradicts {change} and was left out with it"
 
 
 def _check_base(fair: FairRuns) -> None:
