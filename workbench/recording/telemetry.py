@@ -34,12 +34,17 @@ Column = NDArray[Any]
 class Telemetry:
     """A ring of the last 10,000 steps, and samples of the system beside them.
 
-    One thread writes the steps; any thread may read.
+    One thread writes the steps; any thread may read. Writing is one append, because what comes
+    between two steps finds no cache warm: readers put the rows into columns.
     """
 
     def __init__(self, kept: int = STEPS_KEPT) -> None:
         self._kept = kept
+        self._new: deque[tuple[Any, ...]] = deque(maxlen=kept)
+        """Rows that are in no column yet."""
         self._ring = tuple(np.zeros(kept, _TYPES[name]) for name in COLUMNS)
+        self._filed = 0
+        """Rows that were put into the ring so far."""
         self._count = 0
         self._samples: deque[dict[str, Any]] = deque(maxlen=SAMPLES_KEPT)
         self._lock = threading.Lock()
@@ -51,10 +56,8 @@ class Telemetry:
 
     def add(self, row: tuple[Any, ...]) -> None:
         """A step, its values in the order of the columns; ``NaN`` is what was not measured."""
-        place = self._count % self._kept
-        for column, value in zip(self._ring, row, strict=True):
-            column[place] = value
-        self._count += 1  # only now may readers look at it
+        self._new.append(row)
+        self._count += 1
 
     def columns(self, since_step: int = 0) -> dict[str, Column]:
         """The kept steps from ``since_step`` on, oldest first; the arrays are copies.
@@ -65,23 +68,33 @@ class Telemetry:
         nanoseconds; ``NaN`` was not measured. ``change`` is the number of the change of settings in
         force, ``profiled`` marks steps under the profiler.
         """
-        while True:
-            count = self._count
-            first = max(0, count - self._kept)
-            rows = np.arange(first, count) % self._kept
-            found = {name: c[rows] for name, c in zip(COLUMNS, self._ring, strict=True)}
-            # What was overwritten meanwhile is dropped.
-            gone = max(0, self._count - self._kept) - first
-            if gone <= len(rows):
-                break
-        kept = np.flatnonzero(found["step"][gone:] >= since_step)
-        start = gone + (int(kept[0]) if len(kept) else len(rows) - gone)
-        return {name: column[start:] for name, column in found.items()}
+        with self._lock:
+            self._file()
+            rows = self._places(self._kept)
+            number = self._ring[0][rows]  # rises from step to step
+            return self._of(rows[int(np.searchsorted(number, since_step)) :])
 
     def last(self, count: int) -> dict[str, Column]:
         """The last ``count`` steps, or fewer."""
-        rows = np.arange(max(0, self._count - min(count, self._kept)), self._count) % self._kept
-        return {name: c[rows] for name, c in zip(COLUMNS, self._ring, strict=True)}
+        with self._lock:
+            self._file()
+            return self._of(self._places(min(count, self._kept)))
+
+    def _file(self) -> None:
+        """Put the new rows into the ring."""
+        rows = [self._new.popleft() for _ in range(len(self._new))]
+        if not rows:
+            return
+        places = np.arange(self._filed, self._filed + len(rows)) % self._kept
+        for column, values in zip(self._ring, zip(*rows, strict=True), strict=True):
+            column[places] = values
+        self._filed += len(rows)
+
+    def _places(self, count: int) -> Column:
+        return np.arange(max(0, self._filed - count), self._filed) % self._kept
+
+    def _of(self, rows: Column) -> dict[str, Column]:
+        return {name: column[rows] for name, column in zip(COLUMNS, self._ring, strict=True)}
 
     def sampled(self, row: Mapping[str, Any]) -> None:
         """A sample of the system: ``at_ns``, and what is known by the names of columns."""

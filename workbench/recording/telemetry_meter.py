@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from workbench.recording.telemetry import Telemetry
 
@@ -14,9 +14,8 @@ PHASES = ("forward", "backward", "optimizer")
 _NAN = math.nan
 
 
-@dataclass(frozen=True, kw_only=True)
-class StepFacts:
-    """What is known of a step besides its times."""
+class StepFacts(NamedTuple):
+    """What is known of a step besides its times; made in every step, so it is a plain tuple."""
 
     step: int
     epoch: int
