@@ -6,6 +6,7 @@ them opens a context on the device, and a number that a driver does not give is 
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from importlib import import_module
 from types import ModuleType
 from typing import Any, Protocol
 
@@ -65,8 +66,7 @@ class AmdReader:
         self._smi: Any = None
         self._handle: tuple[Any, Any] | None = None
         with suppress(ImportError, OSError):  # the library of the driver is not there
-            import amdsmi
-
+            amdsmi: Any = import_module("amdsmi")
             with suppress(amdsmi.AmdSmiException):
                 amdsmi.amdsmi_init()
                 self._smi = amdsmi
@@ -97,7 +97,7 @@ class AmdReader:
         if self._handle is None or self._handle[0] != device:
             found = None
             with suppress(RuntimeError, AttributeError, IndexError, ImportError):
-                found = torch.cuda._get_amdsmi_handler(device)  # type: ignore[attr-defined]
+                found = torch.cuda._get_amdsmi_handler(device)
             self._handle = device, found
         return self._handle[1]
 
