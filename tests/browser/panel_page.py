@@ -18,11 +18,17 @@ SET_UP = """async (script) => {
   const { default: define } = await import(`data:text/javascript;base64,${script}`);
   const callbacks = new Set();
   window.sent = [];
+  window.onItsWay = 0;
   window.model = {
     get: () => null,
     on: (_name, callback) => callbacks.add(callback),
     off: (_name, callback) => callbacks.delete(callback),
-    send: (content) => { window.sent.push(content); if (!window.deaf) window.toKernel(content); },
+    send: (content) => {
+      window.sent.push(content);
+      if (window.deaf) return;
+      window.onItsWay += 1;
+      window.toKernel(content).then(() => { window.onItsWay -= 1; });
+    },
   };
   window.fromKernel = (content, buffers) => {
     const bytes = buffers.map((text) => Uint8Array.from(atob(text), (c) => c.charCodeAt(0)));
@@ -76,11 +82,15 @@ class Bench:
             self.page.evaluate("([c, b]) => fromKernel(c, b)", [plain, coded])
         return len(waiting)
 
-    def settle(self, least: int = 6) -> None:
-        """Let messages go to and fro until both sides are quiet."""
-        quiet = 0
-        for _ in range(40):
-            self.page.wait_for_timeout(50)
-            quiet = 0 if self.pump() else quiet + 1
-            if quiet >= least:
+    def settle(self) -> None:
+        """Let messages go to and fro until both sides have nothing more to say.
+
+        What the kernel would send within a quarter of a second is sent at once.
+        """
+        for _ in range(200):
+            self.page.wait_for_function("() => window.onItsWay === 0")
+            self.panel._errands.wait(10)
+            self.panel._update()
+            if not self.pump():
                 return
+        raise AssertionError("page and kernel never came to rest")

@@ -13,9 +13,12 @@ from tests.widgets.standin import StandIn, change, effect, recorded, train
 from workbench.errors import SettingError
 from workbench.findings import Finding
 from workbench.settings import Settings
+from workbench.widgets.panel import desk
 from workbench.widgets.panel.desk import Desk
+from workbench.widgets.panel.grouping import grouped
 from workbench.widgets.panel.runs import Shelf
 from workbench.widgets.panel.widget import Panel
+from workbench.workload.capability import Offer
 
 pytestmark = pytest.mark.slow
 
@@ -35,9 +38,9 @@ FINDING = Finding(
 class Kernel:
     """A panel whose messages are kept instead of sent."""
 
-    def __init__(self, folder: Path, **desk: Any) -> None:
+    def __init__(self, folder: Path, **more: Any) -> None:
         self.session = StandIn()
-        self.desk = Desk(self.session, shelf=Shelf(folder), title="digits", **desk)
+        self.desk = Desk(self.session, shelf=Shelf(folder), title="digits", **more)
         self.panel = Panel(self.desk)
         self.said: list[dict[str, Any]] = []
         self.panel._say = self._keep  # type: ignore[method-assign, assignment]
@@ -218,6 +221,22 @@ def test_try_it_verifies_the_finding_and_keep_applies_what_was_measured(kernel: 
     kernel.page("keep")
     assert kernel.session.asked[-1] == ("apply", Settings(workers=2))
     assert kernel.section("trial")["kept"] is True
+
+
+def test_what_is_learned_while_switches_are_grouped_is_not_lost(
+    kernel: Kernel, monkeypatch: pytest.MonkeyPatch
+):
+    """The sender's thread groups them while another thread asks the machine."""
+    known = Offer(field="pin_memory", values=(True,), state="refused", reason="no accelerator")
+    kernel.session.offered = (known,)
+
+    def meanwhile(*arguments: Any) -> dict[str, Any]:
+        kernel.desk.learn()
+        return grouped(*arguments)
+
+    monkeypatch.setattr(desk, "grouped", meanwhile)
+    assert not kernel.section("offers")["ready"]
+    assert kernel.section("offers")["ready"]
 
 
 def test_a_burst_says_which_steps_its_numbers_are_of(kernel: Kernel):

@@ -118,15 +118,16 @@ class Desk:
             "notice": self.notice,
         }
         told = self._told_changes(changes)
-        if self._history is None:
-            self._history = self.shelf.section()
+        history = self._history  # another thread may forget it meanwhile
+        if history is None:
+            self._history = history = self.shelf.section()
         trial = None if state.trial is self._dismissed else state.trial
         return {
             "status": status,
             "changes": told,
             "findings": self._told_findings(),
             "trial": trial_section(trial, finding=self._tried, kept=self._kept),
-            "history": self._history,
+            "history": history,
             "offers": self._grouped(),
             "look": {"colours": colours(), "reasons": self._reasons()},
         }
@@ -164,9 +165,9 @@ class Desk:
 
         if self.readonly:
             return {"ready": True, "groups": [], "presets": []}
-        if self._groups is None or self._groups[0] is not self._offers:
-            made = grouped(self._offers, self.effective, usable_cpus())
-            self._groups = (self._offers, made)
+        offers = self._offers  # another thread may learn them meanwhile
+        if self._groups is None or self._groups[0] is not offers:
+            self._groups = (offers, grouped(offers, self.effective, usable_cpus()))
         return self._groups[1]
 
     def _reasons(self) -> dict[str, str]:

@@ -28,6 +28,14 @@ class Errands:
                 )
                 self._thread.start()
 
+    def wait(self, timeout_s: float) -> bool:
+        """Wait until nothing is left to do; tells whether that came to be."""
+        with self._lock:
+            thread = self._thread
+        if thread is not None:
+            thread.join(timeout=timeout_s)
+        return thread is None or not thread.is_alive()
+
     def close(self, timeout_s: float = 10.0) -> None:
         """Drop what waits, and let the one under way end."""
         with self._lock:
