@@ -134,8 +134,9 @@ def test_the_table_counts_the_launches_of_each_step() -> None:
     launches = join_launches(trace)
     steps = find_steps(trace, launches)
     calls = launch_calls_of(trace, launches, steps, 0)
-    queues = queue_lengths(trace, launches, 0)
-    table = launch_table(calls, queues, 0, 2, Range(start=0, end=200 * US))
+    window = Range(start=0, end=200 * US)
+    queues = [queue.summary(window) for queue in queue_lengths(trace, launches, 0)]
+    table = launch_table(calls, queues, 0, 2)
     row = table.iloc[0]
     assert (row["calls"], row["per_step"]) == (5, 2.5)
     assert (row["per_step_least"], row["per_step_most"]) == (2, 3)

@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 
 import workbench as wb
@@ -244,3 +246,29 @@ def test_the_verdict_names_the_late_rank_once(tmp_path: Path) -> None:
     """The host is idle for 100 of 1000 µs a step, which no rule calls too much."""
     shown = repr(wb.open(write_job(tmp_path, (600, 600, 800, 600)))).splitlines()
     assert shown[1].startswith("Rank 2 is a straggler")
+
+
+def test_beside_the_table_of_launches_nothing_as_long_as_the_trace_is_kept(tmp_path: Path) -> None:
+    """Of 500 launches the calls and the queue are columns of 500 or 1,000: 45 MB of a gigabyte."""
+    trace = Kineto(gpu=True)
+    for number in range(500):
+        at = 10 * number
+        trace.launched("k", call=(at, 2), kernel=(at + 3, 4), correlation=number + 1)
+    details = wb.open(trace.write(tmp_path / "t.json")).ranks[0].details
+    assert details.launches is not None
+    assert details.launches["calls"].tolist() == [500, 500]
+    assert len(details.queues(0)[0].at) > 500, "made when it is asked for"
+    kept = [value for name, value in vars(details).items() if name != "_rank"]
+    assert max(longest(value) for value in kept) < 500
+
+
+def longest(value: object) -> int:
+    """Length of the longest column anywhere in a value."""
+    if isinstance(value, np.ndarray):
+        return len(value)
+    if isinstance(value, pd.DataFrame):
+        return len(value)
+    inner = list(value.values()) if isinstance(value, dict) else []
+    inner += list(value) if isinstance(value, tuple | list) else []
+    inner += list(vars(value).values()) if hasattr(value, "__dict__") else []
+    return max((longest(each) for each in inner), default=0)

@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from workbench.analysis.launch_calls import LaunchCalls
-    from workbench.analysis.queue_length import QueueLength
-    from workbench.analysis.ranges import Range
+    from workbench.analysis.queue_length import QueueSummary
 
 LAUNCH_COLUMNS = (
     *("device", "stream", "calls", "graph_calls", "kernels"),
@@ -27,16 +26,16 @@ LAUNCH_COLUMNS = (
 
 
 def launch_table(
-    calls: LaunchCalls, queues: Sequence[QueueLength], device: int, steps: int, span: Range
+    calls: LaunchCalls, queues: Sequence[QueueSummary], device: int, steps: int
 ) -> pd.DataFrame:
     """A row for the device (without a stream) and one for each of its streams.
 
     Args:
         calls: The launches of kernels on the device.
-        queues: Its queues; empty where the clocks cannot be compared: then delays are missing too.
+        queues: Its queues over the window; empty where the clocks cannot be compared: then delays
+            are missing too.
         device: Index of the device.
         steps: Number of complete steps: only launches in them count; 0 counts all.
-        span: The window on the host's clock, for the queue.
     """
     import pandas as pd
 
@@ -50,7 +49,6 @@ def launch_table(
             device=device,
             stream=stream,
             steps=steps,
-            span=span,
         )
         for stream in (None, *streams)
     ]
@@ -68,12 +66,11 @@ def per_step(calls: LaunchCalls, steps: int) -> NDArray[np.int64]:
 
 def _row(
     calls: LaunchCalls,
-    queue: QueueLength | None,
+    queue: QueueSummary | None,
     *,
     device: int,
     stream: int | None,
     steps: int,
-    span: Range,
 ) -> dict[str, object]:
     count = per_step(calls, steps) if steps else None
     delay = calls.delay_ns if queue is not None and len(calls) else None
@@ -91,7 +88,7 @@ def _row(
         "delay_most_ns": None if delay is None else int(delay.max()),
         "short_calls": int(calls.short.sum()),
         "short_share": float(calls.short.mean()) if len(calls) else None,
-        "queue_mean": None if queue is None else queue.mean(span),
-        "queue_most": None if queue is None else queue.most(span),
-        "queue_empty_share": None if queue is None else queue.empty_share(span),
+        "queue_mean": None if queue is None else queue.mean,
+        "queue_most": None if queue is None else queue.most,
+        "queue_empty_share": None if queue is None else queue.empty_share,
     }

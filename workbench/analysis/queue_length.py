@@ -17,6 +17,17 @@ from workbench.trace.table import Trace
 Times = NDArray[np.int64]
 
 
+@dataclass(frozen=True, kw_only=True)
+class QueueSummary:
+    """A queue over a stretch of time in three numbers, without its course."""
+
+    stream: int | None
+    """``None``: all streams of the device."""
+    mean: float
+    most: int
+    empty_share: float | None
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class QueueLength:
     """The queue of one stream, or of a whole device, as steps on the host's clock."""
@@ -48,6 +59,15 @@ class QueueLength:
             length=(self.length > 0).astype(np.int32),
         )
         return 1 - waits.mean(span)
+
+    def summary(self, span: Range) -> QueueSummary:
+        """A stretch of time in three numbers."""
+        return QueueSummary(
+            stream=self.stream,
+            mean=self.mean(span),
+            most=self.most(span),
+            empty_share=self.empty_share(span),
+        )
 
     def means(self, edges: Times) -> NDArray[np.float64]:
         """Mean length between each two neighbouring instants."""

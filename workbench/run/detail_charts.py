@@ -54,7 +54,7 @@ def queue(rank: RankAnalysis, device: int | None) -> StaticFigure:
     window = None if device is None else rank.windows.get(device)
     if device is None or window is None:
         return queue_chart(None, None, reason=f"{not_idle_because(rank)}.")
-    queues = () if rank.voids("queue") else rank.details.queues[device]
+    queues = rank.details.queues(device)
     if not queues:
         return queue_chart(None, None)
     span = window.shifted(rank.launches.clock_offset.get(device, 0))

@@ -6,19 +6,20 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import pandas as pd
 
     from workbench.analysis.copies import Copies
     from workbench.analysis.intervals import Spans
-    from workbench.analysis.launch_calls import LaunchCalls
     from workbench.analysis.outliers import Outlier
     from workbench.analysis.phases import Ranges
-    from workbench.analysis.queue_length import QueueLength
+    from workbench.analysis.queue_length import QueueLength, QueueSummary
     from workbench.analysis.step_breakdown import StepBreakdown
     from workbench.run.rank import RankAnalysis
     from workbench.trace.table import Device
 
-LARGE = ("launch_calls", "queues", "_copies", "copy_calls")
+LARGE = ("_copies", "copy_calls")
 """Answers as large as the trace, forgotten with it."""
 
 
@@ -88,43 +89,47 @@ class Details:
             for device, found in self.steps.items()
         }
 
-    @cached_property
-    def launch_calls(self) -> dict[int, LaunchCalls]:
-        """Per device the calls that launched kernels; a device without launch records is absent."""
-        from workbench.analysis.launch_calls import launch_calls_of
-
-        rank = self._rank
-        found = {
-            device: launch_calls_of(rank.trace, rank.launches, rank.steps, device)
-            for device in rank.device_indices
-        }
-        return {device: calls for device, calls in found.items() if len(calls)}
-
-    @cached_property
-    def queues(self) -> dict[int, tuple[QueueLength, ...]]:
-        """Per device its queue over time, then that of each stream."""
+    def queues(self, device: int) -> tuple[QueueLength, ...]:
+        """The queue of a device over time, then that of each stream; too large to be kept."""
         from workbench.analysis.queue_length import queue_lengths
 
         rank = self._rank
-        return {d: queue_lengths(rank.trace, rank.launches, d) for d in rank.device_indices}
+        return () if rank.voids("queue") else queue_lengths(rank.trace, rank.launches, device)
 
-    @cached_property
+    @property
     def launches(self) -> pd.DataFrame | None:
         """Launches of kernels by device and stream; ``None`` without launch records."""
+        return self._launched[0]
+
+    @property
+    def short_share(self) -> Mapping[int, float | None]:
+        """Per device with launch records: share of calls that last longer than their work."""
+        return self._launched[1]
+
+    @cached_property
+    def _launched(self) -> tuple[pd.DataFrame | None, Mapping[int, float | None]]:
+        """Both, from calls that are as many as the trace has launches and are not kept."""
         import pandas as pd
 
+        from workbench.analysis.launch_calls import launch_calls_of, short_share
         from workbench.analysis.launch_table import launch_table
 
         rank = self._rank
         steps = 0 if rank.steps is None else len(rank.steps)
-        tables = []
-        for device, calls in self.launch_calls.items():
+        tables: list[pd.DataFrame] = []
+        shares: dict[int, float | None] = {}
+        for device in rank.device_indices:
             window = rank.windows[device]
+            queues: tuple[QueueSummary, ...] = ()
             if window is not None:
                 span = window.shifted(rank.launches.clock_offset.get(device, 0))
-                queues = () if rank.voids("queue") else self.queues[device]
-                tables.append(launch_table(calls, queues, device, steps, span))
-        return pd.concat(tables, ignore_index=True) if tables else None
+                queues = tuple(each.summary(span) for each in self.queues(device))
+            calls = launch_calls_of(rank.trace, rank.launches, rank.steps, device)
+            if len(calls):
+                shares[device] = short_share(calls, rank.steps)
+            if len(calls) and window is not None:
+                tables.append(launch_table(calls, queues, device, steps))
+        return (pd.concat(tables, ignore_index=True) if tables else None), shares
 
     @cached_property
     def families(self) -> pd.DataFrame | None:

@@ -120,7 +120,6 @@ def _copies(rank: RankAnalysis, device: int) -> CopyFacts | None:
 
 def _launched(rank: RankAnalysis, device: int) -> dict[str, Any]:
     """What the steps that count lose, and how the host hands them their work."""
-    from workbench.analysis.launch_calls import short_share
     from workbench.analysis.queue import launch_statistics
     from workbench.analysis.steady import steady_idle
 
@@ -132,8 +131,7 @@ def _launched(rank: RankAnalysis, device: int) -> dict[str, Any]:
         found["launches"] = statistics.count
         found["launches_per_step"] = statistics.per_step
         found["empty_queue_share"] = statistics.into_empty_queue_share
-    calls = rank.details.launch_calls.get(device)
-    found["short_kernel_share"] = None if calls is None else short_share(calls, rank.steps)
+    found["short_kernel_share"] = rank.details.short_share.get(device)
     return found
 
 
