@@ -8,6 +8,8 @@ import re
 from functools import lru_cache
 from typing import Literal
 
+from workbench.statistics.link import bus_factor as bus_factor
+
 KINDS: tuple[tuple[str, str], ...] = (
     ("all_to_allv", r"all_?to_?allv"),
     ("all_to_all", r"all_?to_?all|all2all|pairwise_exchange"),
@@ -79,15 +81,6 @@ def split_of(kind: str, *, told: bool) -> Split:
     if kind in _ARRIVAL or (kind == "all_to_all" and not told):
         return "arrival"
     return "minimum"
-
-
-def bus_factor(kind: str, ranks: int) -> float:
-    """What one byte of the buffer costs on the busiest link (as the NCCL tests define it)."""
-    if kind == "all_reduce":
-        return 2 * (ranks - 1) / ranks
-    if kind in ("all_gather", "reduce_scatter", "all_to_all", "all_to_allv"):
-        return (ranks - 1) / ranks
-    return 1.0
 
 
 def full_buffer(kind: str, elements: int | None, ranks: int | None) -> int | None:
