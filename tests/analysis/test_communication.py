@@ -6,7 +6,7 @@ import pytest
 from tests.analysis.jobs import ALL_REDUCE, told
 from tests.analysis.traces import US, columns
 from tests.kineto import Kineto
-from workbench.analysis.collective_names import bus_factor, collective_kind, split_of
+from workbench.analysis.collective_names import collective_kind, split_of
 from workbench.analysis.collectives import HOST, find_collectives
 from workbench.analysis.communication import communication_table
 from workbench.analysis.device_time import device_time
@@ -14,6 +14,7 @@ from workbench.analysis.host import host_breakdown
 from workbench.analysis.launches import join_launches
 from workbench.analysis.ranges import Range
 from workbench.analysis.steps import find_steps
+from workbench.statistics.link import bus_factor
 
 
 def table(made: Kineto, until_us: float) -> pd.DataFrame:

@@ -8,8 +8,6 @@ import re
 from functools import lru_cache
 from typing import Literal
 
-from workbench.statistics.link import bus_factor as bus_factor
-
 KINDS: tuple[tuple[str, str], ...] = (
     ("all_to_allv", r"all_?to_?allv"),
     ("all_to_all", r"all_?to_?all|all2all|pairwise_exchange"),

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from workbench.analysis.collective_names import bus_factor
 from workbench.analysis.intervals import Spans
+from workbench.statistics.link import bus_factor
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

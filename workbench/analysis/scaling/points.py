@@ -80,6 +80,7 @@ def share_of(
         error: Relative, of the step.
     """
     efficiency = ideal_ns / step_ns
+    most = efficiency / (1 - min(error or 0.0, 0.9))
     return Share(
         world_size=world_size,
         efficiency=efficiency,
