@@ -89,8 +89,6 @@ def share_of(
         slower=1 - efficiency - (exposed_ns + wait_ns) / step_ns,
         step_ns=step_ns,
         low=None if error is None else efficiency / (1 + error),
-        high=None
-        if error is None
-        else max(min(efficiency / (1 - min(error, 0.9)), 1.0), efficiency),
+        high=None if error is None else max(min(most, 1.0), efficiency),
         predicted=predicted,
     )
