@@ -13,6 +13,8 @@ from workbench.units import share_text, time_text
 WIDTH, HEIGHT = 720, 160
 _LEFT, _TOP, _BOTTOM = 64, 20, 20
 POINTS = 300
+LETTER = 6.6
+"""Width of a letter of 11 pixels, as wide as system fonts have it on average."""
 PARTS = {
     "input_ns": "input",
     "forward_ns": "forward",
@@ -81,10 +83,12 @@ def parts_picture(totals: Mapping[str, float | None]) -> str:
         pieces.append(
             f'<rect x="{at:.1f}" y="2" width="{width:.1f}" height="20" fill="{look.colour}"/>'
         )
-        if width > 96:
-            text = f"{escape(look.label)} {share_text(ns / whole)}"
+        share = share_text(ns / whole)
+        text = next((t for t in (f"{look.label} {share}", share) if _fits(t, width)), None)
+        if text is not None:
             pieces.append(
-                f'<text x="{at + 6:.1f}" y="16" fill="{palette.ink_on(look.colour)}">{text}</text>'
+                f'<text x="{at + 6:.1f}" y="16" fill="{palette.ink_on(look.colour)}">'
+                f"{escape(text)}</text>"
             )
         at += width
     words = ", ".join(
@@ -92,6 +96,11 @@ def parts_picture(totals: Mapping[str, float | None]) -> str:
         for name, ns in measured.items()
     )
     return _svg(f"Where a step goes: {words}", 24, "".join(pieces))
+
+
+def _fits(text: str, width: float) -> bool:
+    """Whether a text has room inside a piece of the bar; a cut one would say another number."""
+    return LETTER * len(text) + 12 <= width
 
 
 def _axis(top: float, first: float, last: float) -> str:

@@ -7,13 +7,16 @@ from workbench.figures import names, palette, template
 from workbench.figures.empty import not_measured
 from workbench.figures.ranking import ROW, row_labels
 from workbench.figures.scale import Scale, exact, time_scale
-from workbench.units import NOT_MEASURED, count_text, share_text, time_text
+from workbench.units import NOT_MEASURED, count_text, share_text, significant, time_text
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 SMALL = 0.005
 """Parts below this share are drawn together; the table beside the figure lists each."""
+
+ALIKE = 0.05
+"""Own choice: a profiler that changes a step by less needs no word."""
 
 THICK, THIN = 0.32, 0.12
 """Of a row, how much a bar of work takes, and one of idle time."""
@@ -59,6 +62,7 @@ def breakdown(
     steps: int | None = None,
     of_steps: int | None = None,
     doubt: Doubt | None = None,
+    overhead: float | None = None,
     reason: str = "the trace holds no window to break down; record at least two whole steps.",
 ) -> "go.Figure":
     """Draw where the window goes: one stacked bar, and under it each part with its name.
@@ -70,6 +74,7 @@ def breakdown(
         steps: How many steps these are; given, times are shown per step.
         of_steps: Complete steps of the recording, where some are left out.
         doubt: What the trace cannot be trusted for: the title then claims nothing about it.
+        overhead: Median step under the profiler over one without it, where both are known.
         reason: Said when there is nothing to draw.
 
     Raises:
@@ -91,7 +96,7 @@ def breakdown(
         names.plain(
             headline(measured, total_ns, device_label, "step" if steps else "window", doubt)
         ),
-        names.plain(_subtitle(whole_text(total_ns, steps, of_steps), missing)),
+        names.plain(_subtitle(whole_text(total_ns, steps, of_steps), overhead, missing)),
         height=128 + ROW * (len(parts) + 1),
         xaxis=time_axis(total_ns / per, steps, scale),
         yaxis={"range": [len(parts) + 0.5, -0.3], **template.NAMELESS},
@@ -182,6 +187,17 @@ def whole_text(total_ns: int, steps: int | None, of_steps: int | None = None) ->
     return f"mean of {counted} steps, {time_text(total_ns / steps)}"
 
 
+def profiled_text(overhead: float | None) -> str:
+    """That times are profiled ones, and what the profiler does to a step where that is known.
+
+    Args:
+        overhead: Median step under the profiler over one without it; ``None`` = not measured.
+    """
+    if overhead is None or abs(overhead - 1) < ALIKE:
+        return "under the profiler"
+    return f"under the profiler ({significant(overhead)} times the median step without it)"
+
+
 def cannot_tell(device_label: str) -> str:
     """The title where not even how long a device worked is certain."""
     return f"Cannot tell how busy {device_label} is: this profile fails its own checks"
@@ -196,8 +212,8 @@ def time_axis(length_ns: float, steps: int | None, scale: Scale) -> dict[str, ob
     }
 
 
-def _subtitle(whole: str, missing: list[str]) -> str:
-    text = f"{whole}, under the profiler"
+def _subtitle(whole: str, overhead: float | None, missing: list[str]) -> str:
+    text = f"{whole}, {profiled_text(overhead)}"
     if missing:
         text += f" · {NOT_MEASURED}: {', '.join(missing)}"
     return text

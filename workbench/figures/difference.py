@@ -103,7 +103,8 @@ def headline(ranked: Sequence[What], of: Of, names_of: tuple[str, str], per: str
         # One that only one side has is no headline where larger differences are chance.
         unsure = any(row["change"] == "cannot_tell" for row in ranked)
         what = "can be told from chance" if unsure else "is beyond what steps differ by"
-        said = f"No difference of {'an' if of == 'operators' else 'a'} {one} between {names_of[0]} and {names_of[1]} {what}"
+        article, (first, second) = "an" if of == "operators" else "a", names_of
+        said = f"No difference of {article} {one} between {first} and {second} {what}"
         return said + _one_sided(held)
     top = held[0] if held[0] is ranked[0] else timed[0]
     ns = float(top["difference_ns"])

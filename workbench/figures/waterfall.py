@@ -13,6 +13,7 @@ from workbench.figures.breakdown import (
     cannot_tell,
     is_host,
     ordered,
+    profiled_text,
     time_axis,
     whole_text,
 )
@@ -33,6 +34,7 @@ def waterfall(
     steps: int | None = None,
     of_steps: int | None = None,
     doubt: Doubt | None = None,
+    overhead: float | None = None,
     reason: str = "the trace holds no device work; on the CPU see where a step goes.",
 ) -> "go.Figure":
     """Draw compute alone, then what every other part adds, then the measured step.
@@ -44,6 +46,7 @@ def waterfall(
         steps: How many steps these are; given, times are shown per step.
         of_steps: Complete steps of the recording, where some are left out.
         doubt: What the trace cannot be trusted for: the title then claims nothing about it.
+        overhead: Median step under the profiler over one without it, where both are known.
         reason: Said when there is nothing to draw.
     """
     measured = {name: ns for name, ns in (parts_ns or {}).items() if ns is not None}
@@ -63,7 +66,7 @@ def waterfall(
         names.plain(
             headline(compute, added, total_ns, device_label=device_label, whole=whole, doubt=doubt)
         ),
-        names.plain(f"{whole_text(total_ns, steps, of_steps)}, under the profiler"),
+        names.plain(f"{whole_text(total_ns, steps, of_steps)}, {profiled_text(overhead)}"),
         height=height(len(bars)),
         xaxis=time_axis(total_ns / per, steps, scale),
         yaxis=row_axis(len(bars)),

@@ -184,6 +184,7 @@ def parts_chart(
         steps=parts.steps,
         of_steps=parts.of_steps,
         doubt=parts.doubt,
+        overhead=parts.overhead,
         **rest,
     )
     return drawn_chart(figure, parts_table(parts), drawn)

@@ -1,15 +1,13 @@
 """Where a step goes, as words and bars that need no JavaScript."""
 
-from workbench.figures.breakdown import is_host, ordered, whole_text
+from workbench.figures.breakdown import is_host, ordered, profiled_text, whole_text
 from workbench.figures.palette import category
 from workbench.pages.escape import escape, visible
 from workbench.pages.table import Column, Table
 from workbench.pages.view import Breakdown
-from workbench.units import NOT_MEASURED, share_text, significant, time_text
+from workbench.units import NOT_MEASURED, share_text, time_text
 
 _BAR = 24
-ALIKE = 0.05
-"""Own choice: a profiler that changes a step by less needs no word."""
 _DOUBTS = {
     "times": "not certain: this profile fails its own checks",
     "causes": "causes of idle are not certain: this profile fails its own checks",
@@ -90,14 +88,7 @@ def parts_table(breakdown: Breakdown) -> Table:
 
 def _caption(breakdown: Breakdown) -> str:
     whole = whole_text(breakdown.total_ns, breakdown.steps, breakdown.of_steps)
-    return f"{breakdown.label}: {whole}, under the profiler{_longer(breakdown.overhead)}"
-
-
-def _longer(overhead: float | None) -> str:
-    """What the profiler does to a step, where these parts are not those of a step of record."""
-    if overhead is None or abs(overhead - 1) < ALIKE:
-        return ""
-    return f" ({significant(overhead)} times the median step without it)"
+    return f"{breakdown.label}: {whole}, {profiled_text(breakdown.overhead)}"
 
 
 def _missing(breakdown: Breakdown) -> str:

@@ -186,7 +186,7 @@ class _Pair:
             told = "; ".join(f"{name}: {reason}" for name, reason in why.items())
             if len(why) > 1 and len(set(why.values())) == 1:
                 told = f"in both, {next(iter(why.values()))}"
-            self.reasons["kernels"] = self.reasons["families"] = f"no kernels to compare; {told}."
+            self.reasons["kernels"] = self.reasons["families"] = f"No kernels to compare; {told}."
             return None
         pairs = match_kernels(a, b, renamed=not self.across_vendors)
         return difference_table(a, b, pairs, per=self.divided, certain=not self._void("kernels"))
