@@ -111,6 +111,7 @@ EVERYTHING: dict[str, Any] = {
     "worker_threads": 1,
     "cpu_affinity": (0, 1),
     "device": "cuda:1",
+    "parallel": {"mode": "ddp", "world_size": 2, "bucket_mb": 10.0},
 }
 
 

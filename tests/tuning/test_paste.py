@@ -49,6 +49,7 @@ VALUES: dict[str, Any] = {
     "worker_threads": 2,
     "cpu_affinity": (0, 1),
     "device": "cuda:0",
+    "parallel": "ddp",
 }
 NEEDS: dict[str, dict[str, Any]] = {
     "autocast_cache": {"precision": "bf16"},
@@ -91,6 +92,7 @@ SAID = {
     "worker_threads": "    torch.set_num_threads(2)",
     "cpu_affinity": "sched_setaffinity(0, {0, 1})",
     "device": 'model.to("cuda:0")',
+    "parallel": "torchrun --nproc-per-node",
 }
 
 

@@ -41,7 +41,7 @@ GROUPS = (
     ),
     Group(
         name="Parallelism",
-        fields=("threads", "interop_threads", "cpu_affinity", "device"),
+        fields=("parallel", "threads", "interop_threads", "cpu_affinity", "device"),
         note=PARALLEL,
     ),
     Group(name="Optimizer", fields=("optimizer", "set_to_none", "clip_norm")),

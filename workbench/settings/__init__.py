@@ -1,6 +1,7 @@
 """What the switches change and what is recorded, as frozen records."""
 
 from workbench.settings.checks import asked_of_workers
+from workbench.settings.parallel import Parallel, ParallelMode
 from workbench.settings.record import Record, check_records
 from workbench.settings.settings import (
     Attention,
@@ -17,6 +18,8 @@ __all__ = [
     "CompileMode",
     "MatmulPrecision",
     "OptimizerLoop",
+    "Parallel",
+    "ParallelMode",
     "Precision",
     "Record",
     "Settings",

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from workbench.errors import SettingError
+from workbench.settings.parallel import Parallel
 
 _WORDS = {
     "precision": ("fp32", "tf32", "bf16", "fp16", "bf16_pure", "fp8"),
@@ -116,6 +117,10 @@ def _device(name: str, value: Any) -> Any:
     return value
 
 
+def _parallel(_: str, value: Any) -> Parallel:
+    return Parallel.from_json(value)
+
+
 _CHECKS: dict[str, Check] = {
     **dict.fromkeys(_WORDS, _word),
     **dict.fromkeys(_LEAST, _whole),
@@ -125,6 +130,7 @@ _CHECKS: dict[str, Check] = {
     "checkpointing": _names,
     "cpu_affinity": _cpus,
     "device": _device,
+    "parallel": _parallel,
 }
 
 

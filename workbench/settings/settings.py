@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 from workbench.errors import SettingError
 from workbench.settings.checks import checked
+from workbench.settings.parallel import Parallel, ParallelMode
 
 Precision = Literal["fp32", "tf32", "bf16", "fp16", "bf16_pure", "fp8"]
 MatmulPrecision = Literal["highest", "high", "medium"]
@@ -296,6 +297,17 @@ class Settings:
     Needs: a device that is there, and a model that lies on one device. A step of one's own gets its
     batches on the device.
     """
+    parallel: Parallel | ParallelMode | None = None
+    """Spread the work over devices or processes: none, dp, ddp, fsdp, tp or pp, or a ``Parallel``.
+
+    Does: ``wb.profile`` starts fresh processes, gives each the same weights and its share of every
+    batch (ddp, fsdp) or of the model (tp, pp), and records all of them into one Run. Batches and
+    samples stay those of one process. Your own model, optimizer and random states stay as they are.
+    Helps: where one device is busy throughout, and where a model does not fit into one.
+    Hurts: gradients or activations travel in every step; batch norm sees a rank's share of a batch.
+    Needs: as many devices (on a CPU: processors) as ranks, and parts that cloudpickle can carry.
+    dp is there to be compared with: it copies the model in every step, and ddp is faster.
+    """
 
     def __post_init__(self) -> None:
         for name, value in checked({f.name: getattr(self, f.name) for f in fields(self)}).items():
@@ -308,7 +320,7 @@ class Settings:
 
     def to_json(self) -> dict[str, Any]:
         """A plain dictionary with only the fields that are set; several values as a list."""
-        return {k: list(v) if isinstance(v, tuple) else v for k, v in self.changes().items()}
+        return {k: _plain(v) for k, v in self.changes().items()}
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> "Settings":
@@ -323,6 +335,12 @@ class Settings:
 
     def __str__(self) -> str:
         return ", ".join(f"{k}={_word(v)}" for k, v in self.changes().items()) or "as it is"
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Parallel):
+        return value.to_json()
+    return list(value) if isinstance(value, tuple) else value
 
 
 def _word(value: Any) -> str:

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from workbench.errors import SettingError, WorkloadError
-from workbench.settings import Settings
+from workbench.settings import Parallel, Settings
 from workbench.workload.compilation import (
     compiled,
     compiler_watch,
@@ -29,6 +29,7 @@ from workbench.workload.source import Source
 from workbench.workload.switches.attention import set_attention
 from workbench.workload.switches.casting import cast_training
 from workbench.workload.switches.checkpointing import checkpoint_blocks
+from workbench.workload.switches.data_parallel import check_data_parallel, data_parallel
 from workbench.workload.switches.fp8 import set_fp8
 from workbench.workload.switches.graphs import graphed
 from workbench.workload.switches.optimizers import place_steps, set_loop
@@ -71,6 +72,7 @@ def apply(
         SettingError: When a setting cannot act here.
     """
     _check_ordinary(work, settings)
+    notes.extend(check_data_parallel(work, settings, device))
     _set_process(settings, undo)
     _place(work, settings, device)
     _set_numbers(work, settings, device)
@@ -204,6 +206,8 @@ def _called(work: Workload, settings: Settings, device: torch.device, undo: Exit
         undo.enter_context(torch.compiler.set_stance("force_eager"))
     if settings.cuda_graphs:
         return graphed(work.model, undo)
+    if isinstance(settings.parallel, Parallel) and settings.parallel.mode == "dp":
+        return data_parallel(work, settings.parallel, device)
     return work.model
 
 

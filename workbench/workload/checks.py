@@ -3,7 +3,7 @@
 import torch
 
 from workbench.errors import SettingError
-from workbench.settings import Settings
+from workbench.settings import Parallel, Settings
 from workbench.workload.precision import check_cache
 from workbench.workload.source import Source
 from workbench.workload.training import needs_closure
@@ -16,6 +16,7 @@ def check_reach(work: Workload, settings: Settings) -> None:
     Raises:
         SettingError: Naming the setting, the reason and the remedy.
     """
+    _check_processes(settings)
     inside = _inside(settings)
     if work.step is not None and not work.takes_control and inside:
         raise SettingError(
@@ -34,6 +35,16 @@ def check_reach(work: Workload, settings: Settings) -> None:
         )
     if not own:
         _check_closures(work, settings)
+
+
+def _check_processes(settings: Settings) -> None:
+    parallel = settings.parallel
+    if isinstance(parallel, Parallel) and parallel.spreads:
+        raise SettingError(
+            f"parallel={parallel.mode!r} acts in processes of its own, which wb.profile starts: a "
+            "training that runs here stays in this one. Use "
+            f"wb.profile(work, wb.Settings(parallel={parallel.mode!r}))."
+        )
 
 
 def _check_inference(settings: Settings) -> None:

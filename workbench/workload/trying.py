@@ -20,6 +20,7 @@ from workbench.workload.placement import check_device, model_device
 from workbench.workload.precision import check_precision
 from workbench.workload.probed import DTYPE_OF, probed
 from workbench.workload.switches.attention import attention_kernels
+from workbench.workload.switches.data_parallel import check_data_parallel
 from workbench.workload.switches.optimizers import why_not
 from workbench.workload.switches.reach import training_parts
 from workbench.workload.workload import DEFAULT_BATCH_SIZE, Workload, is_data_set, is_factory
@@ -59,6 +60,7 @@ class Trial:
             "cudnn_benchmark": self._cuda_only,
             "cuda_graphs": self._cuda_only,
             "device": self._device,
+            "parallel": self._parallel,
             "cpu_affinity": self._affinity,
             **dict.fromkeys(("compile", "compile_dynamic", "compile_fullgraph"), self._compile),
             **dict.fromkeys(LOADER_SETTINGS, self._of_loader),
@@ -168,6 +170,9 @@ class Trial:
 
     def _device(self, settings: Settings) -> None:
         check_device(settings.device or "cpu", self._work.model)
+
+    def _parallel(self, settings: Settings) -> None:
+        check_data_parallel(self._work, settings, self.device)
 
     def _affinity(self, settings: Settings) -> None:
         if not hasattr(os, "sched_getaffinity"):

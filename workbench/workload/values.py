@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from torch import nn
 
 from workbench.machine import devices, usable_cpus
-from workbench.settings import Precision
+from workbench.settings import ParallelMode, Precision
 from workbench.workload.workload import Workload
 
 if TYPE_CHECKING:
@@ -51,6 +51,7 @@ def candidates(work: Workload, trial: "Trial") -> dict[str, tuple[Any, ...]]:
         "interop_threads": _up_to(usable),
         "worker_threads": _up_to(usable),
         "cpu_affinity": (allowed,) if allowed else (),
+        "parallel": get_args(ParallelMode),
         "device": ("cpu", *(f"{_torch_name(d.type)}:{d.index}" for d in devices())),
     }
 

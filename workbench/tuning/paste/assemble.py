@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from workbench.settings import Settings
+from workbench.settings import Parallel, Settings
 from workbench.tuning.paste.loader import loader_lines
 from workbench.tuning.paste.loop import loop_lines
 from workbench.tuning.paste.model import model_lines, optimizer_lines
@@ -65,6 +65,8 @@ def _head(best: Settings, title: str, needed: str) -> list[str]:
 def _process(best: Settings) -> list[str]:
     """What is set once, at the start of the program."""
     lines: list[str] = []
+    if best.parallel is not None and best.parallel != Parallel(mode="none"):
+        lines.append(f"# {best.parallel} needs processes: torchrun --nproc-per-node N script.py")
     if best.cpu_affinity is not None:
         lines.append(f"os.sched_setaffinity(0, {set(best.cpu_affinity)!r})  # Linux")
     if best.threads is not None:
