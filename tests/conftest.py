@@ -1,7 +1,9 @@
 """What every test may ask for, and what is left out where real traces or a device are missing."""
 
+import functools
 import gc
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -25,8 +27,8 @@ _TOGETHER = (
     "units",
 )
 """Rooms whose answers stay the same beside other tests: they read, compute and write."""
-_MEASURING = ("analysis/stalls",)
-"""Parts of them that run loops and look at the clock."""
+_RECORDS = re.compile(r"wb\.(profile|capture|verify|tune)\(|\bDataLoader\(")
+"""What a module of them calls that runs loops itself, and looks at the clock."""
 
 
 @pytest.fixture(scope="session")
@@ -75,9 +77,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         _leave_out(config, items, "gpu", "tests need an accelerator, and torch has none here")
 
 
+@functools.cache
 def _may_run_beside_others(path: Path) -> bool:
-    room = path.relative_to(_TESTS).as_posix()
-    return room.startswith(_TOGETHER) and not room.startswith(_MEASURING)
+    room = path.relative_to(_TESTS).parts[0]
+    return room in _TOGETHER and not _RECORDS.search(path.read_text(encoding="utf-8"))
 
 
 def _accelerator() -> bool:
