@@ -38,6 +38,7 @@ class BurstReader:
         self._threads: list[threading.Thread] = []
         self._processes: list[subprocess.Popen[bytes]] = []
         self._stopped = False
+        self._lock = threading.Lock()
 
     def read(
         self, burst: Burst, window: Window, measured: Measured, tell: Callable[[], None]
@@ -64,10 +65,11 @@ class BurstReader:
 
     def stop(self) -> None:
         """End what still reads; a Run that is being written becomes whole."""
-        self._stopped = True
-        for process in list(self._processes):
-            if process.poll() is None:
-                process.kill()
+        with self._lock:  # no process may start behind our back
+            self._stopped = True
+            for process in self._processes:
+                if process.poll() is None:
+                    process.kill()
         threads, self._threads = self._threads, []
         for thread in threads:
             thread.join(10)
@@ -97,19 +99,9 @@ class BurstReader:
         from workbench.findings import Finding
         from workbench.run.found import origin_of
 
-        if self._stopped:
-            raise RuntimeError("the session ended before the trace was read.")
         with tempfile.TemporaryDirectory(prefix="workbench-") as folder:
             out = Path(folder) / "findings.json"
-            roots = [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")]
-            process = subprocess.Popen(  # noqa: S603 - our own module, our own folder
-                [sys.executable, "-P", "-m", "workbench.run.aside", str(place), str(out)],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.PIPE,
-                env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, roots))},
-            )
-            self._processes.append(process)
+            process = self._started(place, out)
             try:
                 _, said = process.communicate(timeout=READ_S)
             except subprocess.TimeoutExpired:
@@ -125,3 +117,19 @@ class BurstReader:
             rows: list[dict[str, Any]] = json.loads(out.read_text())
         origin = origin_of(run)
         return tuple(Finding(**row, origin=origin) for row in rows)
+
+    def _started(self, place: Path, out: Path) -> "subprocess.Popen[bytes]":
+        """The process that reads a Run; none once it was stopped."""
+        roots = [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")]
+        with self._lock:
+            if self._stopped:
+                raise RuntimeError("the session ended before the trace was read.")
+            process = subprocess.Popen(  # noqa: S603 - our own module, our own folder
+                [sys.executable, "-P", "-m", "workbench.run.aside", str(place), str(out)],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, roots))},
+            )
+            self._processes.append(process)
+        return process

@@ -23,17 +23,26 @@ class Watcher:
     def __init__(self) -> None:
         self.changes = False
         """Whether a change of the step time asks for a burst."""
-        self.every_s: float | None = None
-        """Seconds between bursts by the clock."""
+        self._every_s: float | None = None
         self._last = time.monotonic()
         self._seen = -REST_S
+
+    @property
+    def every_s(self) -> float | None:
+        """Seconds between bursts by the clock, the first one so long after this was set."""
+        return self._every_s
+
+    @every_s.setter
+    def every_s(self, seconds: float | None) -> None:
+        self._every_s, self._last = seconds, time.monotonic()
 
     def look(self, telemetry: Telemetry, step: int) -> str | None:
         """Why a burst is due now; ``None`` if it is not."""
         now = time.monotonic()
-        if self.every_s is not None and now - self._last >= self.every_s:
+        every = self._every_s
+        if every is not None and now - self._last >= every:
             self._last = now
-            return f"every {self.every_s:g} s"
+            return f"every {time_text(every * 1e9)}"
         if not self.changes or step % EVERY_STEPS or now - self._seen < REST_S:
             return None
         reason = changed(telemetry)
