@@ -25,6 +25,10 @@ class TimeLimitError(WorkbenchError):
     """Something took longer than its time limit and was cancelled."""
 
 
+class RankError(WorkbenchError):
+    """A rank of a job failed; the message holds the traceback of the first one that did."""
+
+
 class RunError(WorkbenchError):
     """A Run folder is missing, damaged, or cannot be written."""
 

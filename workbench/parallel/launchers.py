@@ -1,0 +1,48 @@
+"""What starts the ranks of a job: one small function for each way."""
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from workbench.parallel.mpirun import mpirun_arguments, mpirun_environment
+
+
+@dataclass(frozen=True, kw_only=True)
+class Command:
+    """A program to start, and what to add to its environment."""
+
+    arguments: tuple[str, ...]
+    environment: dict[str, str] = field(default_factory=dict)
+
+
+Launcher = Callable[[int, Path], Command]
+"""From the number of ranks and the job's folder to the command that starts them here."""
+
+
+def torchrun(world_size: int, folder: Path) -> Command:
+    """``torch.distributed.run`` that meets over a file: no port is opened for it."""
+    return Command(
+        arguments=(
+            *(sys.executable, "-m", "torch.distributed.run", "--nnodes", "1"),
+            *("--nproc-per-node", str(world_size), "--max-restarts", "0"),
+            *("--rdzv-backend", "c10d", "--rdzv-conf", "store_type=file"),
+            *("--rdzv-endpoint", str(folder / "rendezvous"), "--rdzv-id", folder.name),
+            *("--local-addr", "127.0.0.1", "-m", *_worker(folder)),
+        )
+    )
+
+
+def mpirun(world_size: int, folder: Path) -> Command:
+    """Open MPI's or MPICH's ``mpirun`` on this machine."""
+    return Command(
+        arguments=(*mpirun_arguments(world_size), sys.executable, "-m", *_worker(folder)),
+        environment=mpirun_environment(),
+    )
+
+
+def _worker(folder: Path) -> tuple[str, str]:
+    return "workbench.parallel.worker", str(folder)
+
+
+LAUNCHERS: dict[str, Launcher] = {"local": torchrun, "mpirun": mpirun}
