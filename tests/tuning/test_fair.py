@@ -12,8 +12,10 @@ from torch.utils.data import DataLoader
 
 import workbench as wb
 from tests.tuning.loops import Sleepy, Watching, rows, state_bytes, training
-from workbench.errors import SettingError
+from tests.tuning.planted import Clock, Costly, network
+from workbench.errors import SettingError, TimeLimitError
 from workbench.recording.progress import Progress
+from workbench.tuning import fair
 from workbench.tuning.block import Measuring
 from workbench.tuning.fair import FairRuns, _Draft, _Turns, fair_blocks
 from workbench.tuning.samples import same_samples
@@ -58,16 +60,29 @@ def test_a_larger_batch_reads_the_same_samples_in_fewer_steps():
     assert runs.trials[1].sample_ns == pytest.approx(large.step_ns / 16)
 
 
-def test_workers_that_hide_a_slow_loader_are_faster():
-    # 8 samples of 10 ms: 80 ms a batch in this process; two workers sleep at the same time, and
-    # hand over two batches together: one step waits 80 ms, the next not at all, 40 ms on average.
-    work = training(DataLoader(Sleepy(0.01), batch_size=8))
+@pytest.mark.filterwarnings("ignore:This DataLoader will create")
+def test_workers_that_hide_a_slow_loader_are_faster(planted_time: type[Clock]):
+    # 8 samples of 5 ms and a step of 20: 60 ms, of which workers take 40 off the loop.
+    work = training(DataLoader(Costly(5), batch_size=8), network(20))
+    runs = measured(work, None, wb.Settings(workers=2), blocks=4)
+    change = runs.change()
+    assert change.verdict == "faster", change
+    assert change.ratio == pytest.approx(20 / 60, rel=0.02)
+    assert all(wait >= 39e6 for block in runs.trials[0].blocks for wait in block.input_ns)
+    assert all(wait < 1e6 for block in runs.trials[1].blocks for wait in block.input_ns)
+    assert runs.trials[1].workers_bytes > 0
+
+
+@pytest.mark.soak
+def test_workers_that_really_hide_a_slow_loader_are_faster():
+    # 8 samples of 20 ms: 160 ms a batch in this process; two workers sleep at the same time, and
+    # hand over two batches together: one step waits 160 ms, the next not at all, 80 ms on average.
+    work = training(DataLoader(Sleepy(0.02), batch_size=8))
     runs = measured(work, None, wb.Settings(workers=2), steps=6, blocks=4)
     change = runs.change()
     assert change.verdict == "faster", change
     assert 0.4 < change.ratio < 0.75  # a median of single steps would say 0.05 or 1
-    assert all(wait > 60e6 for block in runs.trials[0].blocks for wait in block.input_ns)
-    assert runs.trials[1].workers_bytes > 0
+    assert all(wait > 120e6 for block in runs.trials[0].blocks for wait in block.input_ns)
 
 
 def test_out_of_memory_is_the_result_of_its_setting_and_stops_no_other():
@@ -97,20 +112,46 @@ def test_what_cannot_act_is_refused_and_what_raises_is_told():
     assert runs.trials[2].reason == "ValueError: expected 8 rows"
 
 
+@pytest.mark.soak
 def test_a_setting_that_hangs_times_out_and_leaves_time_for_the_others():
     def hanging(batch: Tensor) -> None:
         if len(batch) == 16:
             time.sleep(60)
 
     work = training(model=Watching(hanging))
-    runs = measured(work, wb.Settings(batch_size=16), None, time_limit_s=8)
+    runs = measured(work, wb.Settings(batch_size=16), None, time_limit_s=20)
     assert [trial.outcome for trial in runs.trials] == ["timed_out", "measured"]
     assert runs.ended == "finished"
 
 
-def test_the_time_limit_ends_it_with_what_there_is():
-    work = training(DataLoader(Sleepy(0.01), batch_size=8))
-    runs = measured(work, None, None, steps=40, blocks=40, time_limit_s=4)
+def test_what_takes_too_long_is_the_result_of_its_setting_and_each_gets_its_part(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    """Of 240 s the first of two gets half for its first steps; the last may take what is left."""
+    limits, warm_up = list[float](), fair.warm_up
+
+    def noted(*args: Any, time_limit_s: float, **options: Any) -> Any:
+        limits.append(time_limit_s)
+        if len(limits) == 1:
+            raise TimeLimitError("a step hangs")
+        return warm_up(*args, time_limit_s=time_limit_s, **options)
+
+    monkeypatch.setattr(fair, "warm_up", noted)
+    runs = measured(training(), wb.Settings(batch_size=16), None)
+    assert [trial.outcome for trial in runs.trials] == ["timed_out", "measured"]
+    assert runs.ended == "finished"
+    assert limits[0] == pytest.approx(120, abs=1)
+    assert 120 < limits[1] <= 240
+
+
+def test_the_time_limit_ends_it_with_what_there_is(
+    planted_time: type[Clock], monkeypatch: pytest.MonkeyPatch
+):
+    """80 rounds of 40 steps of a second do not fit into 300 s by the planted clock."""
+    monkeypatch.setattr(fair, "time", Clock)
+    runs = measured(
+        training(model=network(1000)), None, None, steps=40, blocks=40, time_limit_s=300
+    )
     assert runs.ended == "time_limit"
     assert any("instead of 40" in note for note in runs.notes)
     assert all(trial.outcome in {"measured", "not_measured"} for trial in runs.trials)
