@@ -199,6 +199,14 @@ def test_between_two_steps_the_profiler_steps() -> None:
     assert causes(explained(made)) == {"profiler": 30, "host_other": 50, "launch": 20}
 
 
+def test_a_pause_between_two_steps_is_none_of_the_profilers() -> None:
+    """10 ms and more, in which nothing was recorded: a validation, a checkpoint, a person."""
+    made = gap(call=(20_200, 10), until=20_220)
+    made.step(3, 30, 90)
+    made.step(4, 20_150, 90)
+    assert "profiler" not in causes(explained(made))
+
+
 def test_a_step_of_the_profiler_may_run_an_operator_of_its_own() -> None:
     """Opening a range made a tensor in older versions of torch."""
     made = gap()

@@ -187,6 +187,21 @@ def test_of_two_recordings_in_one_file_the_longer_one_is_judged() -> None:
     assert [violation.code for violation in trust.violations] == ["several_recordings"]
 
 
+def test_a_schedule_that_waits_in_between_makes_two_recordings() -> None:
+    """Steps 1 to 3 and, five seconds later, 101 and 102, with nothing recorded in between."""
+    made = Kineto(gpu=True)
+    ats = (0, 100, 200, 5_000_000, 5_000_100)
+    for number, (step, at) in enumerate(zip((1, 2, 3, 101, 102), ats, strict=True)):
+        made.step(step, at, 100)
+        made.op("aten::mm", at + 10, 20)
+        made.launched("gemm", call=(at + 12, 3), kernel=(at + 20, 50), correlation=number + 1)
+    steps = steps_of(made)
+    assert (steps.numbers, steps.elsewhere) == ((1, 2, 3), 2)
+    assert steps.time_ns.tolist() == [100 * US, 100 * US]
+    made.op("aten::mm", 1_000_000, 20)  # it did record there: numbers are missing, no schedule
+    assert steps_of(made).elsewhere == 0
+
+
 def test_numbers_that_start_again_without_a_pause_are_one_recording() -> None:
     """A loop that counts in epochs."""
     steps = steps_of(together(training(1, 0), training(2, 100), training(1, 200)))

@@ -257,3 +257,22 @@ def test_work_that_began_late_is_doubted_before_any_step_too(tmp_path: Path) -> 
     run = opened(trace, tmp_path)
     assert "unrecorded_device_work" in {v.code for v in run.trust.violations}
     assert verdict(run).startswith("Cannot tell what limits")
+
+
+def test_one_pause_among_the_steps_is_told_apart_from_them(tmp_path: Path) -> None:
+    """Eight steps of 1 ms, 0.3 of it work, and 10 s between two of them: a validation, say.
+
+    Findings speak of the other steps, which idle 70 % of 1 ms.
+    """
+    trace = Kineto(gpu=True)
+    for number in range(8):
+        at = 1_000 * number + (10_000_000 if number > 3 else 0)
+        trace.step(number + 1, at, 1_000)
+        trace.op("aten::relu", at + 600, 50)
+        call = at + 610, 5
+        trace.launched("relu", call=call, kernel=(at + 620, 300), correlation=number + 1)
+    run = opened(trace, tmp_path)
+    finding = next(f for f in run.findings if f.code == "WB209")
+    assert finding.share_of_window == pytest.approx(0.7, abs=0.03)
+    assert finding.saving_ns_per_step_at_most == pytest.approx(0.7e6, rel=0.05)
+    assert "(median; 1.43 s on average, since one takes 10.0 s)" in verdict(run)

@@ -20,6 +20,11 @@ from workbench.trace.table import Trace
 START_UP = ("kernel_loading", "allocation", "graph_capture", "compilation")
 SHORT_NS = 1_000_000
 """Own choice: no operator of a healthy step keeps the host longer."""
+PAUSE = 10
+"""Own choice: a step that takes so many times the median is a pause in the loop, and no step."""
+FEW_SHARE = 0.05
+LEAST_STEPS = 4
+"""Own choice: at most so many of the steps are pauses, and of fewer steps none."""
 MOST_PLACES = 5
 """Operators named for a cause; the rest is small."""
 
@@ -29,7 +34,8 @@ class SteadyIdle:
     """What a device loses in the steps that count."""
 
     steps: int
-    """Steps looked at: those with a steady time, else the complete ones; 0 without any."""
+    """Steps looked at: those with a steady time that are no pauses, else the complete ones; 0
+    without any."""
     time_ns: int
     """Their times together; without a step time the length of the window."""
     by_cause: Mapping[str, int | None]
@@ -55,6 +61,24 @@ def steady_numbers(steps: Steps | None) -> tuple[int, ...]:
     return () if steps is None else steps.numbers[steps.first_steady :]
 
 
+def usual_steps(steps: Steps | None) -> NDArray[np.bool_]:
+    """Which steps have a time that counts and is no pause.
+
+    One validation or checkpoint between two of a few steps can be nearly all of their time, and
+    then says nothing about the others.
+    """
+    if steps is None:
+        return np.zeros(0, bool)
+    found = steps.steady.copy()
+    times = steps.time_ns[steps.warmup :]
+    if len(times) < LEAST_STEPS:
+        return found
+    pauses = times > PAUSE * np.median(times)
+    if pauses.sum() <= max(1.0, FEW_SHARE * len(times)):
+        found[np.flatnonzero(found)[pauses]] = False
+    return found
+
+
 def counted_ranges(steps: Steps | None) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
     """Host starts and ends of the steps that count; all complete ones where none has a time."""
     if steps is None or not len(steps):
@@ -77,7 +101,8 @@ def inside(
 def steady_idle(trace: Trace, idle: Idle, steps: Steps | None) -> SteadyIdle:
     """Sum the idle time of one device by cause over the steps that count."""
     pieces = idle.pieces
-    numbers = steady_numbers(steps)
+    usual = usual_steps(steps)
+    numbers = () if steps is None else tuple(np.array(steps.numbers, np.int64)[usual].tolist())
     kept = ~pieces.first_use
     if numbers:
         kept &= np.isin(pieces.step, numbers)
@@ -86,7 +111,7 @@ def steady_idle(trace: Trace, idle: Idle, steps: Steps | None) -> SteadyIdle:
     loading = kept & (pieces.cause == CAUSE_CODE["kernel_loading"]) & (pieces.step >= 0)
     time = idle.range.length
     if numbers and steps is not None:
-        time = int(steps.time_ns[steps.warmup :].sum())
+        time = int(steps.time_ns[usual[len(steps) - len(steps.time_ns) :]].sum())
     return SteadyIdle(
         steps=len(numbers) or (len(steps) if steps is not None else 0),
         time_ns=time,

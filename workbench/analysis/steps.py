@@ -113,11 +113,19 @@ def find_steps(trace: Trace, launches: Launches) -> Steps | None:
 def _longest_recording(trace: Trace, rows: NDArray[np.intp], numbers: NDArray[np.int64]) -> slice:
     """The steps of one recording, where a file holds several: the most, of as many the first.
 
-    Another one begins where the numbers start again behind a pause longer than the steps.
+    Another one begins where the numbers start again behind a pause longer than the steps, or go on
+    further ahead behind one in which the thread recorded nothing: a schedule had its wait there.
     """
     events = trace.events
     pause = events.ts[rows[1:]] - events.end[rows[:-1]]
-    again = (np.diff(numbers) <= 0) & (pause > np.median(events.dur[rows]))
+    apart = pause > np.median(events.dur[rows])
+    ahead = np.diff(numbers) > 1
+    if (ahead & apart).any():
+        mine = events.ts[events.lane == events.lane[rows[0]]]
+        ahead &= np.searchsorted(mine, events.end[rows[:-1]]) == np.searchsorted(
+            mine, events.ts[rows[1:]]
+        )
+    again = ((np.diff(numbers) <= 0) | ahead) & apart
     bounds = np.concatenate(([0], np.flatnonzero(again) + 1, [len(rows)]))
     most = int(np.argmax(np.diff(bounds)))
     return slice(int(bounds[most]), int(bounds[most + 1]))

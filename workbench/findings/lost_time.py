@@ -92,7 +92,9 @@ def lost_time(
         )
     per_step, step = lost / steady.steps, steady.time_ns / steady.steps
     saving = per_step
-    if ns is None and lost:
+    # What was replayed holds a pause among the steps, which these steps leave out.
+    paused = steady.steps < len(facts.trace_step_ns or ())
+    if ns is None and lost and not paused:
         saving = replayed(facts, names, steady.by_cause, per_step)
     if facts.step_ns:
         step = sum(facts.step_ns) / len(facts.step_ns)

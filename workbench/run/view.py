@@ -26,6 +26,8 @@ Number = TypeVar("Number", int, float)
 
 APART = 0.05
 """Shares and step times of ranks that differ by less are told as one."""
+PAUSE = 10
+"""A step that takes so many times the median is a pause in the loop."""
 LEADING = 0.3
 """Share of the operators' time from which the longest is named in the verdict."""
 NO_LIMIT = ("WB9", "WB206")
@@ -200,10 +202,21 @@ def step_sentence(run: Run) -> str:
     medians = [statistics.median(each) for each in times if each]
     if not medians:
         return ""
-    said = f"Under the profiler a step takes {time_text(statistics.median(medians))} (median)"
+    middle = statistics.median(medians)
+    said = f"Under the profiler a step takes {time_text(middle)} (median{_pause(times)})"
     if max(medians) - min(medians) >= APART * statistics.median(medians):
         said += f", from {time_text(min(medians))} to {time_text(max(medians))} by rank"
     return f"{said}."
+
+
+def _pause(times: Sequence[Sequence[int]]) -> str:
+    """Of one rank: the mean and the longest step, where that is far above the median."""
+    if len(times) != 1:
+        return ""
+    median, mean, most = statistics.median(times[0]), statistics.fmean(times[0]), max(times[0])
+    if mean - median < APART * median or most < PAUSE * median:
+        return ""
+    return f"; {time_text(mean)} on average, since one takes {time_text(most)}"
 
 
 def rank_label(rank: RankAnalysis) -> str:
