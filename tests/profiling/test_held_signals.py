@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
+from workbench.errors import TimeLimitError
 from workbench.profiling.capture import capture
 from workbench.profiling.watch import describe, known_length
-from workbench.workload import interrupts
+from workbench.recording.limits import Limits
+from workbench.workload import async_exceptions, interrupts
 from workbench.workload.interrupts import Deferred
 
 
@@ -60,6 +62,44 @@ def test_an_interrupt_while_signals_are_let_go_leaves_none_held(
         assert signal.getsignal(signal.SIGCHLD) is of_a_worker
     finally:
         signal.signal(signal.SIGCHLD, before)
+
+
+def limited(beyond_s: float, done: list[bool]) -> None:
+    """A stage that must finish something, beyond its time limit."""
+    with Limits(0.05, "the test") as limits, limits.stage("waiting for a batch"):
+        with Deferred():
+            limits._ended.wait(beyond_s)  # an alarm does not end it, as it would end a sleep
+            done.append(True)
+        limits._ended.wait(60)
+
+
+def test_a_time_limit_waits_for_the_end_of_the_block() -> None:
+    """Raised while a worker is forked it would be lost, with a word on the terminal."""
+    done: list[bool] = []
+    with pytest.raises(TimeLimitError, match="waiting for a batch"):
+        limited(0.5, done)
+    assert done == [True]
+
+
+def test_a_time_limit_leaves_a_block_that_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(async_exceptions, "HELD_S", 0.5)
+    done: list[bool] = []
+    with pytest.raises(TimeLimitError):
+        limited(60, done)
+    assert done == []
+
+
+def test_an_interrupt_while_a_block_begins_leaves_nothing_held(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def interrupted(number: int, previous: Any) -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(interrupts, "_Held", interrupted)
+    with pytest.raises(KeyboardInterrupt), Deferred():
+        pass
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert async_exceptions._HELD == {}
 
 
 class Strange:

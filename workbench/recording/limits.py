@@ -10,7 +10,7 @@ from types import FrameType, TracebackType
 from typing import Any, Self
 
 from workbench.errors import TimeLimitError
-from workbench.workload.async_exceptions import Sent, Stages
+from workbench.workload.async_exceptions import Sent, Stages, is_held
 
 _AGAIN_S = 1.0
 """How often a hung stage is interrupted anew: user code may swallow the first attempt."""
@@ -115,9 +115,9 @@ class Limits:
 
     def _on_alarm(self, number: int, frame: FrameType | None) -> None:
         if self._late:
-            if self._reaches(frame):
+            if self._reaches(frame) and not is_held(self._thread):
                 raise _TimeUp
-            return
+            return  # it is sent again
         previous = self._previous[signal.SIGALRM]
         if callable(previous):
             previous(number, frame)

@@ -50,7 +50,7 @@ class Stages:
         User code may swallow it, so whoever means it sends it again.
         """
         with _LOCK:
-            if self.name is None or _is_held(self._thread):
+            if self.name is None or is_held(self._thread):
                 return False
             _UNDER_WAY.add(self._thread)
             _raise_in(self._thread, self._kind)
@@ -123,7 +123,8 @@ _UNDER_WAY: set[int] = set()
 """Threads that something was sent to, and that have not made sure since that it has arrived."""
 
 
-def _is_held(thread: int) -> bool:
+def is_held(thread: int) -> bool:
+    """Whether a thread holds back what others raise in it, and has not done so for too long."""
     depth, since = _HELD.get(thread, (0, None))
     if not depth:
         return False

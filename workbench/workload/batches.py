@@ -162,7 +162,8 @@ class Batches(Iterator[Any]):
             self.on_end()
         iterator, self._iterator = self._iterator, None
         if source is None or source.loader is None or not source.loader.persistent_workers:
-            shut_down(iterator)
+            with Deferred(deaths=False):  # broken off half-way, its threads would be nobody's
+                shut_down(iterator)
 
 
 def _iterated(source: Source) -> Any:

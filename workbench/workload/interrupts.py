@@ -14,14 +14,15 @@ _GIVE_UP = 3
 
 
 class Deferred:
-    """Deliver a keyboard interrupt, and news of a dead worker, after the block instead of inside.
+    """Deliver an interrupt, a time limit, and news of a dead worker after the block, not inside.
 
-    The third interrupt is obeyed at once: what must be finished may hang.
+    The third interrupt is obeyed at once: what must be finished may hang. A time limit waits for
+    half a minute at most.
 
     Torch tells of a worker process that died by an error out of its handler of SIGCHLD, in whatever
-    line the main thread is just then. Only the main thread receives signals; elsewhere exceptions
-    that other threads send are held back. Where handlers were not set from Python, the block runs
-    as it is.
+    line the main thread is just then. Only the main thread receives signals; exceptions that other
+    threads send are held back in any. Where handlers were not set from Python, the block runs as it
+    is.
 
     Args:
         deaths: Whether torch may still tell of a dead worker when the block is done; where a loop
@@ -34,14 +35,20 @@ class Deferred:
         self._holds = False
 
     def __enter__(self) -> Self:
-        if threading.current_thread() is threading.main_thread():
-            numbers = [signal.SIGINT, *([signal.SIGCHLD] if hasattr(signal, "SIGCHLD") else [])]
-            previous = [(number, signal.getsignal(number)) for number in numbers]
-            self._held = [_Held(number, handler) for number, handler in previous]
-        else:
+        try:
             hold()
             self._holds = True
+            if threading.current_thread() is threading.main_thread():
+                self._hold_signals()
+        except BaseException:  # it came before it could be held back
+            self.__exit__(None, None, None)
+            raise
         return self
+
+    def _hold_signals(self) -> None:
+        numbers = [signal.SIGINT, *([signal.SIGCHLD] if hasattr(signal, "SIGCHLD") else [])]
+        for number in numbers:
+            self._held.append(_Held(number, signal.getsignal(number)))
 
     def __exit__(
         self,
