@@ -1,5 +1,6 @@
 """The measured parts of a profile: warm-up, blocks without the profiler, the profiled window."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +15,11 @@ WARMUP_MOST_S = 20.0
 """Warm-up that goes on so long after the first step ends, whatever the change test says."""
 STEADY = 3
 """The last steps of warm-up, by which the others are planned."""
+
+
+def alone(value: Any) -> Any:
+    """What one decides that has no ranks beside it."""
+    return value
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,6 +42,8 @@ class Bench:
     device: Any
     garbage: GarbageProbe
     lead: int
+    agree: Callable[[Any], Any] = alone
+    """Among ranks, the first one's answer for all: what follows from times must not differ."""
 
     def warm_up(self) -> Block:
         """Steps until the change test finds a steady end; each step is waited for.
@@ -51,7 +59,8 @@ class Bench:
             clock.step()
             (times,) = clock.durations_ns()
             steady = warmup_length(times) < len(times) // 2
-            if len(times) >= WARMUP_LEAST and (steady or sum(times[1:]) > WARMUP_MOST_S * 1e9):
+            done = len(times) >= WARMUP_LEAST and (steady or sum(times[1:]) > WARMUP_MOST_S * 1e9)
+            if self.agree(done):
                 break
         return Block(step_ns=times, input_ns=waits)
 

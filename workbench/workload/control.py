@@ -1,6 +1,6 @@
 """What a step of the user's own can ask for, so that settings reach inside it."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Literal, Protocol
 
@@ -49,6 +49,7 @@ class Control:
             ``None`` where a fused optimizer decides that on the device.
         scales: The scale after each optimizer step.
         watch: Somebody who measures phases; ``None``: nobody.
+        deferral: What ``no_sync`` does for a model that is spread over ranks in another way.
     """
 
     def __init__(
@@ -67,6 +68,7 @@ class Control:
         self.device = device
         self.skipped_steps: int | None = 0
         self.watch: PhaseWatch | None = None
+        self.deferral: Callable[[Any, bool], AbstractContextManager[Any]] | None = None
         self._precision = precision
         self._scaler = scaler
         self._accumulation = accumulation
@@ -111,6 +113,8 @@ class Control:
             model: What is called; only one that has ranks has anything to leave out.
             last: Whether this is the last micro-batch of the step.
         """
+        if self.deferral is not None:
+            return self.deferral(model, last)
         if last or not isinstance(model, nn.Module):
             return nullcontext()
         no_sync = getattr(model, "no_sync", None)

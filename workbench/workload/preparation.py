@@ -1,6 +1,6 @@
 """Apply settings to a workload for the length of a block, and put everything back after it."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, suppress
 from types import TracebackType
 
@@ -23,7 +23,7 @@ from workbench.workload.snapshot import Snapshot
 from workbench.workload.source import Source, open_source
 from workbench.workload.switches.casting import match_parameters
 from workbench.workload.switches.reach import training_parts
-from workbench.workload.training import Training, needs_closure
+from workbench.workload.training import Plan, Training, needs_closure
 from workbench.workload.workload import Workload
 
 
@@ -156,6 +156,7 @@ def ready(
     notes: list[str],
     undo: ExitStack,
     batches: Batches | None = None,
+    wrap: Callable[[Plan], Plan] | None = None,
 ) -> Training:
     """Apply settings to the objects of a workload; ``undo`` takes back what is not a tensor.
 
@@ -167,6 +168,7 @@ def ready(
         notes: Grows by what was decided for the user.
         undo: Is given what takes the changes back.
         batches: An open stream of batches to go on with; the training then does not close it.
+        wrap: Changes the plan last: where the model is spread over ranks.
 
     Raises:
         SettingError: When a setting cannot act on this workload or machine.
@@ -174,6 +176,7 @@ def ready(
     check_pinning(settings, source)
     with outside_inference_mode():  # weights that are cast or moved must be ordinary tensors
         plan = apply(work, settings, source, device, undo=undo, notes=notes)
+        plan = plan if wrap is None else wrap(plan)
     notes.extend(own_autocast(work, settings.precision))
     notes.extend(rate_rule(work, source, settings))
     effective = effective_values(work, source, settings, device)

@@ -40,6 +40,8 @@ class Plan:
     """Whether batches are brought to the device before a step of the user's own."""
     settings: Settings = field(default_factory=Settings)
     compiler: Callable[[], Sequence[str]] = tuple
+    run: Callable[["Plan", Any], Any] | None = None
+    """How a step runs where it is not the usual way: in stages on several ranks."""
     """Tells what the compiler made of the model since the run began, for people."""
 
 
@@ -175,6 +177,8 @@ class Training:
 
 def _runner(plan: Plan) -> Callable[[Plan, Any], Any]:
     work = plan.work
+    if plan.run is not None:
+        return plan.run
     if work.step is not None:
         return _own_step
     if not work.trains:

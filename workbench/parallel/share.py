@@ -1,0 +1,242 @@
+"""Each rank's share of every batch, so that all ranks together see the batches of one process."""
+
+import random
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import islice
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.utils.data import BatchSampler, DataLoader, Dataset, IterableDataset, get_worker_info
+
+from workbench.errors import SettingError
+from workbench.workload.placement import moved, samples_in, tensors_of
+from workbench.workload.snapshot.random_state import save_random_state
+from workbench.workload.source import Source
+
+_SEEDS_APART = 1_000_003
+
+
+class Aside:
+    """Random states from which the order of the data is drawn, the same on every rank.
+
+    What a model draws, such as dropout, is to differ between ranks; what a sampler draws must not,
+    or ranks would see some samples twice and others never.
+    """
+
+    def __init__(self) -> None:
+        self._mine = save_random_state()
+
+    def __enter__(self) -> None:
+        self._others = save_random_state()
+        self._mine.restore()
+
+    def __exit__(self, *_: object) -> None:
+        self._mine = save_random_state()
+        self._others.restore()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """Which part of a batch: every ``of``-th sample, beginning with ``number``."""
+
+    number: int
+    of: int
+
+    def whole(self, count: int) -> int:
+        """Samples of a batch that divide evenly; the rest is left out on all ranks."""
+        return count - count % self.of
+
+
+class PartOfBatches:
+    """A batch sampler: of each batch of the user's own, the indices of one rank."""
+
+    def __init__(self, batches: Iterable[Any], part: Part, aside: Aside) -> None:
+        self._batches = batches
+        self._part = part
+        self._aside = aside
+
+    def __iter__(self) -> Iterator[list[Any]]:
+        part = self._part
+        with self._aside:
+            batches = iter(self._batches)
+        while True:
+            with self._aside:
+                batch = next(batches, None)
+            if batch is None:
+                return
+            mine = list(batch)[part.number : part.whole(len(batch)) : part.of]
+            if mine:
+                yield mine
+
+    def __len__(self) -> int:
+        return len(self._batches)  # type: ignore[arg-type]
+
+
+class PartOfStream(IterableDataset[Any]):
+    """An iterable data set of which every rank reads all and keeps its part."""
+
+    def __init__(self, stream: Any, part: Part, aside: Aside) -> None:
+        self._stream = stream
+        self._part = part
+        self._aside = aside
+
+    def __iter__(self) -> Iterator[Any]:
+        part, stream = self._part, iter(self._stream)
+        while True:
+            group = self._group(stream)
+            if len(group) < part.of:
+                return
+            yield group[part.number]
+
+    def _group(self, stream: Iterator[Any]) -> list[Any]:
+        if get_worker_info() is not None:  # its random states are the same on every rank
+            return list(islice(stream, self._part.of))
+        with self._aside:
+            return list(islice(stream, self._part.of))
+
+
+class RankWorkerStart:
+    """What a worker of another rank than 0 does first: draw other random numbers."""
+
+    def __init__(self, rank: int, then: Any) -> None:
+        self._rank = rank
+        self._then = then
+
+    def __call__(self, worker: int) -> None:
+        """Start the worker of this number."""
+        info = get_worker_info()
+        if info is not None:
+            seed = (info.seed + self._rank * _SEEDS_APART) % 2**63
+            torch.manual_seed(seed)
+            random.seed(seed)
+            np.random.seed(seed % 2**32)
+        if self._then is not None:
+            self._then(worker)
+
+
+def share_source(source: Source, part: Part, notes: list[str]) -> Source:
+    """The source with one rank's part of every batch; ``part.of == 1`` takes all of it.
+
+    Raises:
+        SettingError: When batches cannot be divided among so many ranks; says why.
+    """
+    aside = Aside()
+    loader = source.loader
+    if loader is None or loader.batch_sampler is None:
+        return _cut(source, part, notes, aside)
+    _check_size(loader.batch_size, part)
+    copy: DataLoader[Any] = object.__new__(type(loader))
+    state = dict(loader.__dict__) | {"_iterator": None}
+    if isinstance(loader.dataset, IterableDataset):
+        _share_stream(state, loader, part, aside, notes)
+    else:
+        _check_sampler(loader)
+        state["batch_sampler"] = PartOfBatches(loader.batch_sampler, part, aside)
+        if part.number:
+            state["worker_init_fn"] = RankWorkerStart(part.number, loader.worker_init_fn)
+        if part.of > 1:
+            notes.append(
+                f"each rank loads one of every {part.of} samples of a batch; of a last batch that "
+                f"does not divide by {part.of} the rest is left out"
+            )
+    copy.__dict__.update(state)
+
+    def epoch() -> Iterator[Any]:
+        with aside:
+            return iter(copy)
+
+    return replace(source, loader=copy, epoch=epoch)
+
+
+def _share_stream(
+    state: dict[str, Any], loader: DataLoader[Any], part: Part, aside: Aside, notes: list[str]
+) -> None:
+    size = loader.batch_size or part.of
+    state["batch_sampler"] = BatchSampler(loader.sampler, size // part.of, loader.drop_last)
+    if part.of == 1:
+        return
+    if divides_by_rank(loader.dataset):
+        notes.append("the iterable data set divides itself among ranks, as its code says")
+        return
+    state["dataset"] = PartOfStream(loader.dataset, part, aside)
+    notes.append(
+        f"every rank reads all of the iterable data set and keeps one of every {part.of} "
+        "samples: its reading is not shared. A data set that asks torch.distributed.get_rank() divides itself"
+    )
+
+
+def divides_by_rank(dataset: Any) -> bool:
+    """Whether the code of an iterable data set asks for its rank."""
+    classes = [c for c in type(dataset).__mro__ if c.__module__ != Dataset.__module__]
+    functions = [f for c in classes for f in vars(c).values() if isinstance(f, FunctionType)]
+    return any("get_rank" in f.__code__.co_names for f in functions)
+
+
+def _check_size(size: int | None, part: Part) -> None:
+    if size is not None and size % part.of:
+        raise SettingError(
+            f"a batch of {size} samples does not divide by {part.of} ranks: use "
+            f"batch_size={max(size - size % part.of, part.of)}, or another world_size."
+        )
+
+
+def _check_sampler(loader: DataLoader[Any]) -> None:
+    sampler: Any = loader.sampler
+    copies = getattr(sampler, "num_replicas", 1)
+    if isinstance(copies, int) and copies > 1:
+        raise SettingError(
+            f"the loader's {type(sampler).__name__} gives the samples of rank {sampler.rank} of "
+            f"{copies} only: give the loader a plain sampler, and each rank gets its share of it."
+        )
+
+
+def _cut(source: Source, part: Part, notes: list[str], aside: Aside) -> Source:
+    """Batches that are made elsewhere: every rank takes all of them and cuts out its part."""
+    if part.of > 1:
+        notes.append(
+            f"{source.kind} gives whole batches: every rank makes all of them and keeps one of "
+            f"every {part.of} samples, so that loading is not shared"
+        )
+
+    def epoch() -> Iterator[Any]:
+        with aside:
+            batches = source.epoch()
+        while True:
+            with aside:
+                batch = next(batches, _END)
+            if batch is _END:
+                return
+            mine = batch if part.of == 1 else cut_batch(batch, part)
+            if mine is not None:
+                yield mine
+
+    return replace(source, loader=None, epoch=epoch, iterated=None)
+
+
+_END = object()
+
+
+def cut_batch(batch: Any, part: Part) -> Any:
+    """A part of a batch; ``None`` when the batch has too few samples to divide.
+
+    Raises:
+        SettingError: When its tensors have no common first dimension.
+    """
+    size = samples_in(batch)
+    if size is None or any(t.dim() and t.shape[0] != size for t in tensors_of(batch)):
+        raise SettingError(
+            f"batches cannot be divided among {part.of} ranks: their tensors have no common first "
+            "dimension. Give the Dataset or a plain DataLoader as data, or use parallel='tp'."
+        )
+    whole = part.whole(size)
+    if not whole:
+        return None
+
+    def take(tensor: Tensor) -> Tensor:
+        return tensor[part.number : whole : part.of] if tensor.dim() else tensor
+
+    return moved(batch, take)
