@@ -66,6 +66,15 @@ test("one very long step does not press the others to the ground", () => {
   assert.equal(scale.usualTop([]), 1);
 });
 
+test("a long scale holds where a value began, and no single peak", () => {
+  // 20 losses of 2, then 980 of 0.01: the mean of the first ten is 2, and 2.2 rounds up to 2.5.
+  const losses = Array.from({ length: 1000 }, (_, i) => (i < 20 ? 2 : 0.01));
+  assert.ok(scale.longTop(losses) >= 2 && scale.longTop(losses) <= 3);
+  losses[500] = 50; // one of ten: its stretch has a mean of 5
+  assert.ok(scale.longTop(losses) < 10);
+  assert.equal(scale.longTop([]), 1);
+});
+
 test("bins hide no outlier and join what falls on one pixel", () => {
   const x = scale.linear([0, 10], [0, 2]);
   const made = scale.bins([0, 1, 2, 6, 7], [1, 9, 2, 4, NaN], x);

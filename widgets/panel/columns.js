@@ -1,7 +1,7 @@
 /** Columns of numbers as a chart asks them: what is in view, its largest, its share of the whole. */
 
 import { firstFrom } from "../../pages/sorted.js";
-import { quantile, roundUp, usualTop } from "./scale.js";
+import { longTop, quantile, roundUp, usualTop } from "./scale.js";
 
 /** @typedef {import("./ring.js").Ring} Ring */
 
@@ -41,10 +41,11 @@ export function totalShare(
   return total > 0 ? sum / total : null;
 }
 
-/** @param {{ys: ArrayLike<number>}[]} series @param {"usual" | "most"} how */
+/** @param {{ys: ArrayLike<number>}[]} series @param {"usual" | "long" | "most"} how */
 export function topOf(series, how) {
   const all = series.flatMap((one) => Array.from(one.ys));
   if (how === "usual") return usualTop(all);
+  if (how === "long") return longTop(all);
   const most = quantile(all, 1);
   return most === null || most <= 0 ? 1 : roundUp(most * 1.1);
 }

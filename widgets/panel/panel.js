@@ -37,8 +37,8 @@ function view(store, model, el, host) {
   };
   const charts = new Charts(source);
   const waiting = make("p", { class: "wb-quiet", text: "Waiting for the kernel…" });
-  const main = make("div", { class: "wb-main-row" }, charts.element, groups.element);
   const below = make("div", { class: "wb-below" }, findings.element, changes.element);
+  const main = make("div", { class: "wb-main-row" }, charts.element, groups.element, below);
   const root = make("div", { class: "wb-panel", "data-lm-suppress-shortcuts": "true" }, waiting);
   el.append(root);
 
@@ -46,7 +46,7 @@ function view(store, model, el, host) {
     const { status, offers, look } = store.sections;
     if (!status || !look) return;
     if (waiting.isConnected) {
-      root.replaceChildren(header.element, main, opened, below, history.element);
+      root.replaceChildren(header.element, main, opened, history.element);
       root.setAttribute("role", "region");
       root.setAttribute("aria-label", `Workbench of ${status.title}`);
     }

@@ -64,6 +64,21 @@ export function usualTop(values) {
   return roundUp(top);
 }
 
+/**
+ * Top of a scale that holds how a value began, but not single peaks: the most of any stretch.
+ * @param {ArrayLike<number>} values
+ */
+export function longTop(values) {
+  const there = Array.from(values).filter(Number.isFinite);
+  const size = Math.max(1, Math.floor(there.length / 100));
+  let most = 0;
+  for (let i = 0; i < there.length; i += size) {
+    const part = there.slice(i, i + size);
+    most = Math.max(most, part.reduce((sum, one) => sum + one, 0) / part.length);
+  }
+  return most > 0 ? roundUp(most * 1.1) : 1;
+}
+
 /** Up to two digits, so that a scale does not move with every step. @param {number} value */
 export function roundUp(value) {
   const unit = roundStep(value, 8);

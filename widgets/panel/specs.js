@@ -10,7 +10,7 @@ import { quantile } from "./scale.js";
  * @typedef {{median(name: string): number | null, share(name: string): number | null,
  *   columns: Columns, reasons: Record<string, string>, words: string}} Seen
  * @typedef {{id: string, name: string, source: "steps" | "system", wide: boolean, stacked: boolean,
- *   top: "usual" | "share" | "most", series: SeriesSpec[], write(value: number | null): string,
+ *   top: "usual" | "long" | "share" | "most", series: SeriesSpec[], write(value: number | null): string,
  *   title(seen: Seen): string, about(seen: Seen): string}} ChartSpec
  */
 
@@ -228,7 +228,7 @@ export const CHARTS = [
     source: "steps",
     wide: false,
     stacked: false,
-    top: "usual",
+    top: "long",
     series: [{ name: "loss", label: "loss", look: "ink" }],
     write: plainText,
     title: lossTitle,
