@@ -1,4 +1,8 @@
-"""Sweeps of real loaders: what they choose, and that nothing of them stays."""
+"""Sweeps of real loaders: what they choose, and that nothing of them stays.
+
+What a sweep chooses on given times is in ``test_sweep_climb``; where the machine decides them, the
+test is a soak test.
+"""
 
 import multiprocessing
 import os
@@ -70,6 +74,7 @@ def workload(data: Any, **options: Any) -> wb.Workload:
     return training(data, Device(**options))
 
 
+@pytest.mark.soak
 def test_a_loader_that_waits_gets_the_workers_that_the_step_needs() -> None:
     """Eight samples of 7 ms are 56 ms against a step of 30: two workers, or one more if busy."""
     work = workload(DataLoader(Sleepy(0.007, 4096), batch_size=8, shuffle=True))
@@ -107,7 +112,7 @@ def test_rows_of_a_table_are_fetched_at_once(tmp_path: Path) -> None:
     assert (tmp_path / "loader_sweep.json").exists()
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.filterwarnings("ignore:This DataLoader will create 4 worker processes")
 def test_on_one_processor_many_workers_give_way_to_few(one_cpu: None) -> None:
     """Batch and step share it, so that no number of workers is faster than one or none."""
@@ -118,7 +123,7 @@ def test_on_one_processor_many_workers_give_way_to_few(one_cpu: None) -> None:
     assert any(row.as_it_is and row.workers == 4 for row in found.rows)
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.filterwarnings("ignore:This DataLoader will create 4 worker processes")
 def test_a_stream_that_does_not_divide_itself_gets_one_worker_at_most() -> None:
     """Four workers give every sample four times, so their rate is none."""
@@ -131,12 +136,17 @@ def test_a_stream_that_does_not_divide_itself_gets_one_worker_at_most() -> None:
 def test_an_interrupt_leaves_nothing_behind() -> None:
     """The thirtieth question whether to stop comes while blocks are measured."""
     asked = iter(range(10_000))
-    work = workload(DataLoader(Sleepy(0.007, 4096), batch_size=8))
-    before = state_bytes(work)
-    found = sweep_loader(work, budget_s=30, interrupted=lambda: next(asked) > 30)
+    work = workload(DataLoader(Sleepy(0.007, 4096), batch_size=8, shuffle=True))
+    before, random = state_bytes(work), torch.get_rng_state()
+    found = sweep_loader(work, budget_s=None, interrupted=lambda: next(asked) > 30)
     assert found.ended == "interrupted"
     assert state_bytes(work) == before
+    assert torch.equal(torch.get_rng_state(), random)
     assert not multiprocessing.active_children()
+    assert work.data.num_workers == 0
+    again = LoaderSweep.from_json(found.to_json())
+    assert again == found
+    assert len(found.trials) == len(found.rows)
 
 
 def test_without_a_loader_there_is_nothing_to_sweep() -> None:
