@@ -1,12 +1,13 @@
 """Small loops that say what they saw."""
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import nn
-from torch.utils.data import DataLoader, Dataset
+from torch.utils.data import DataLoader, Dataset, IterableDataset
 
 from workbench.workload import Workload
 
@@ -22,6 +23,25 @@ class Numbered(Dataset[Any]):
 
     def __getitem__(self, index: int) -> tuple[torch.Tensor, torch.Tensor]:
         return torch.full((4,), float(index)) / self.length, torch.tensor([float(index)])
+
+
+class Slow(Numbered):
+    """Samples that take a while, and are their own number."""
+
+    def __init__(self, seconds: float, length: int = 64) -> None:
+        super().__init__(length)
+        self.seconds = seconds
+
+    def __getitem__(self, index: int) -> tuple[torch.Tensor, torch.Tensor]:
+        time.sleep(self.seconds)
+        return torch.ones(4), torch.tensor(index)
+
+
+class Counting(IterableDataset[torch.Tensor]):
+    """Can only be read from its beginning: 0, 1, 2 and so on."""
+
+    def __iter__(self) -> Iterator[torch.Tensor]:
+        return iter(torch.arange(100.0))
 
 
 class Net(nn.Module):

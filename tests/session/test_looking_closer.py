@@ -8,13 +8,16 @@ import pytest
 import torch
 from torch.utils.data import DataLoader
 
-from tests.session.loops import Remembered
-from tests.tuning.loops import Sleepy, training
+import workbench.tuning  # noqa: F401 - what it loads is then never garbage in a test
+from tests.session.loops import Counting, Remembered, Slow
 from workbench.profiling import profile
+from workbench.recording.loader.probe import LoaderProbe
 from workbench.recording.telemetry import Telemetry
-from workbench.session import Session
+from workbench.session import Session, watching
 from workbench.session.watching import changed
 from workbench.settings import Settings
+from workbench.workload import Workload
+from workbench.workload.feed import Feed
 
 pytestmark = pytest.mark.slow
 
@@ -23,28 +26,56 @@ WAIT_S = 120.0
 NAN = float("nan")
 
 
-def test_a_burst_becomes_a_run_and_training_goes_on(tmp_path: Path) -> None:
-    loop = Remembered()
-    with Session(loop.work, folder=tmp_path, name="mine") as session:
+def test_a_burst_becomes_a_run_that_tells_what_workers_did_and_its_finding_can_be_tried(
+    tmp_path: Path,
+) -> None:
+    """8 samples of 10 ms make 40 ms a step with two workers: the burst says so.
+
+    The workers are started anew for it, and every epoch of 64 samples still has each of them once.
+    """
+    seen: list[int] = []
+
+    def step(model: torch.nn.Module, batch: list[torch.Tensor]) -> None:
+        seen.extend(batch[1].tolist())
+        model(batch[0]).sum().backward()
+
+    rows = DataLoader(Slow(0.01), batch_size=8, shuffle=True, num_workers=2)
+    work = Workload(torch.nn.Linear(4, 1), rows, step=step)
+    with Session(work, folder=tmp_path, name="mine") as session:
         session.start()
-        assert session.wait(30, WAIT_S)
+        assert session.wait(22, WAIT_S)
         burst = session.burst(4)
         assert burst.wait(WAIT_S)
-        assert burst.error is None
-        assert burst.run is not None
+        assert (burst.error, burst.status) == (None, "done")
         assert session.wait(5, WAIT_S)
         known = session.telemetry.columns()
-        # One step settles the profiler before the four that are recorded.
-        assert known["profiled"].sum() == 5
-        assert burst.status == "done"
-        assert burst.findings is not None
+        # The 4 batches that 2 workers had made ready before, then the 4 that are recorded.
+        assert known["profiled"].sum() == 8
         assert [run.name for run in session.history()] == ["mine-burst"]
-    steps = burst.run.steps
-    assert steps is not None
-    assert len(steps) == 4
-    timings = burst.run.record.timings if burst.run.record else None
+        epochs = [sorted(seen[first : first + 64]) for first in range(0, len(seen) - 63, 64)]
+        assert len(epochs) >= 3
+        assert all(epoch == list(range(64)) for epoch in epochs)
+
+        finding = next(each for each in burst.findings or () if each.setting)
+        trial = session.verify(finding, steps=3, blocks=4, record=None)
+        assert trial.wait(WAIT_S)
+        assert (trial.error, trial.status) == (None, "done")
+    assert trial.verification is not None
+    assert trial.verification.finding is finding
+    assert trial.verification.bound is not None
+    run = burst.run
+    assert run is not None
+    assert finding.origin is not None
+    assert finding.origin.run == run.name
+    assert run.steps is not None
+    assert len(run.steps) == 4
+    assert run.loader is not None
+    made = run.loader[run.loader["step"].notna()]
+    assert set(made["worker"]) == {0, 1}
+    assert (made["fetch_ns"] >= 8 * 10e6).all()
+    timings = run.record.timings if run.record else None
     assert timings is not None
-    assert len(timings.step_ns) >= 30
+    assert len(timings.step_ns) >= 22
 
 
 def test_a_comparison_leaves_weights_and_random_states_alone(tmp_path: Path) -> None:
@@ -92,13 +123,15 @@ def rows(times_ms: list[float], *, change: int = 0) -> Telemetry:
     return telemetry
 
 
-def test_a_step_time_that_rises_by_half_is_seen_and_noise_is_not() -> None:
-    noise = np.random.default_rng(1).normal(0, 0.1, 80)
-    risen = (np.repeat([10.0, 15.0], 40) + noise).tolist()
-    assert changed(rows((10 + noise).tolist())) is None
-    said = changed(rows(risen))
-    assert said is not None
-    assert said.startswith("the step time went from 10")
+def test_a_step_time_that_rises_by_half_is_seen_wherever_it_does_and_noise_is_not() -> None:
+    """A look every 25 steps; one of them has the change between its sides of 40 steps each."""
+    noise = np.random.default_rng(1).normal(0, 0.1, 400)
+    for change in range(200, 225):
+        times = np.where(np.arange(400) < change, 10.0, 15.0) + noise
+        looks = {step: changed(rows(times[:step].tolist())) for step in range(25, 401, 25)}
+        seen = {step: said for step, said in looks.items() if said is not None}
+        assert change < min(seen) <= change + 65
+        assert any(said == "the step time went from 10.0 ms to 15.0 ms" for said in seen.values())
 
 
 @pytest.mark.parametrize("since", [0, 10_500])
@@ -109,22 +142,51 @@ def test_the_ring_keeps_the_last_ten_thousand_steps(since: int) -> None:
     assert known["step"][-1] == 11_999
 
 
-def test_what_a_burst_finds_can_be_tried(tmp_path: Path) -> None:
-    """8 samples of 5 ms make 40 ms a step: the burst says so, and its setting is compared."""
-    work = training(DataLoader(Sleepy(0.005), batch_size=8))
-    with Session(work, folder=tmp_path) as session:
+def test_a_stream_in_the_middle_of_its_epoch_is_looked_at_from_outside() -> None:
+    """Its workers cannot be replaced, for what they have read is behind them; no batch is lost."""
+    work = Workload(torch.nn.Linear(1, 1), DataLoader(Counting(), batch_size=2, num_workers=1))
+    feed, probe = Feed(work), LoaderProbe()
+    feed.open(Settings())
+    probe.start()
+    try:
+        taken = [feed.take() for _ in range(3)]
+        assert not feed.look_into(probe)
+        taken += [feed.take() for _ in range(3)]
+        feed.look_away()
+        probe.rest()
+        taken += [feed.take() for _ in range(3)]
+    finally:
+        probe.stop()
+        feed.close()
+    assert torch.cat(taken).tolist() == list(range(18))
+    assert [found.batch for found in probe.streams[0].delivered] == [3, 4, 5]
+    assert "only the training process's side" in probe.notes[0]
+
+
+def asks_by_itself(session: Session) -> str:
+    """Why the first burst was asked for; it is not read."""
+    until = time.monotonic() + WAIT_S
+    while not session.state.bursts:
+        assert time.monotonic() < until, session.state
+        time.sleep(0.005)
+    return session.state.bursts[0].reason
+
+
+def test_the_clock_asks_for_a_burst(tmp_path: Path) -> None:
+    with Session(Remembered().work, folder=tmp_path) as session:
+        session.burst_every_s = 0.2
         session.start()
-        assert session.wait(22, WAIT_S)
-        burst = session.burst(4)
-        assert burst.wait(WAIT_S)
-        assert burst.run is not None
-        finding = next(each for each in burst.findings or () if each.setting)
-        assert finding.code == "WB101"
-        assert finding.origin is not None
-        assert finding.origin.run == burst.run.name
-        trial = session.verify(finding, steps=3, blocks=4, record=None)
-        assert trial.wait(WAIT_S)
-        assert (trial.error, trial.status) == (None, "done")
-    assert trial.verification is not None
-    assert trial.verification.finding is finding
-    assert trial.verification.bound is not None
+        assert session.wait(1, WAIT_S)
+        assert asks_by_itself(session) == "every 200 ms"
+
+
+def test_what_telemetry_sees_asks_for_a_burst(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watching, "changed", lambda _: "the step time went up")
+    with Session(Remembered().work, folder=tmp_path) as session:
+        session.start()
+        assert session.wait(30, WAIT_S)
+        assert session.state.bursts == ()
+        session.watch_changes = True
+        assert asks_by_itself(session) == "the step time went up"

@@ -10,7 +10,8 @@ from workbench.units import time_text
 
 EVERY_STEPS = 25
 SIDE = 40
-"""Steps on each side of a suspected change."""
+"""Steps on each side of a suspected change. Between the sides lie as many as there are between two
+looks: whenever a change comes, one look has it there, and each side is of one kind."""
 LEAST_CHANGE = 1.2
 """Smaller changes are not worth a burst (own choice)."""
 REST_S = 30.0
@@ -53,11 +54,11 @@ class Watcher:
 
 def changed(telemetry: Telemetry) -> str | None:
     """What has changed in the last steps under the same settings, a sentence; else ``None``."""
-    steps = telemetry.last(2 * SIDE)
+    steps = telemetry.last(2 * SIDE + EVERY_STEPS)
     times = steps["step_ns"][~steps["profiled"]]
-    if len(times) < 2 * SIDE or len(set(steps["change"].tolist())) > 1:
+    if len(times) < 2 * SIDE + EVERY_STEPS or len(set(steps["change"].tolist())) > 1:
         return None
-    before, after = times[:SIDE], times[SIDE:]
+    before, after = times[:SIDE], times[-SIDE:]
     a, b = float(np.median(before)), float(np.median(after))
     if a <= 0 or b <= 0 or max(a / b, b / a) < LEAST_CHANGE:
         return None
