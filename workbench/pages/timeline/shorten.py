@@ -132,8 +132,10 @@ def merged(track: Track, limit: int, category: Many, label_of: Callable[[int], i
     count = last - first + 1
     dur = end[last] - track.start[first]
     alone = count == 1
-    named = np.array([label_of(int(code)) for code in np.unique(kind)], np.int32)
-    together = named[np.searchsorted(np.unique(kind), kind[first])]
+    named = np.zeros(int(kind.max()) + 1, np.int32)
+    for code in np.flatnonzero(np.bincount(kind)).tolist():
+        named[code] = label_of(code)
+    together = named[kind[first]]
 
     def kept(values: NDArray[np.int32]) -> NDArray[np.int32]:
         return np.where(alone, values[first], -1).astype(np.int32)
