@@ -7,6 +7,7 @@ from torch import nn
 
 from workbench.errors import SettingError
 from workbench.machine import usable_cpus
+from workbench.parallel.pipeline import check_pipeline
 from workbench.settings import Parallel, Settings
 from workbench.workload.applying import run_device
 from workbench.workload.workload import Workload
@@ -92,10 +93,13 @@ def check_workload(work: Workload, settings: Settings, parallel: Parallel) -> No
         )
     if mode == "ddp":
         return
+    if mode == "pp":
+        check_pipeline(work)
     asked = settings.changes()
-    for name in ("compile", "precision", "cuda_graphs", "channels_last", "optimizer"):
+    names = ("compile", "precision", "cuda_graphs", "channels_last", "optimizer", "checkpointing")
+    for name in (*names, "clip_norm", *(("accumulation",) if mode == "pp" else ())):
         plain = asked.get(name) in (None, False, "fp32")
-        if not plain and (mode != "fsdp" or name in ("compile", "cuda_graphs")):
+        if not plain and (mode != "fsdp" or name in ("compile", "cuda_graphs", "checkpointing")):
             raise SettingError(
                 f"{name}={asked[name]!r} is not taken together with parallel={mode!r} yet: leave "
                 "one of them out."

@@ -45,6 +45,8 @@ class Part:
 
     number: int
     of: int
+    same_size: bool = False
+    """Whether batches of another size than the first are left out: stages are made for one."""
 
     def whole(self, count: int) -> int:
         """Samples of a batch that divide evenly; the rest is left out on all ranks."""
@@ -60,7 +62,7 @@ class PartOfBatches:
         self._aside = aside
 
     def __iter__(self) -> Iterator[list[Any]]:
-        part = self._part
+        part, first = self._part, None
         with self._aside:
             batches = iter(self._batches)
         while True:
@@ -68,6 +70,9 @@ class PartOfBatches:
                 batch = next(batches, None)
             if batch is None:
                 return
+            first = first or len(batch)
+            if part.same_size and len(batch) != first:
+                continue
             mine = list(batch)[part.number : part.whole(len(batch)) : part.of]
             if mine:
                 yield mine
@@ -126,6 +131,8 @@ def share_source(source: Source, part: Part, notes: list[str]) -> Source:
     """
     aside = Aside()
     loader = source.loader
+    if part.same_size:
+        notes.append("batches of another size than the first are left out: stages are made for one")
     if loader is None or loader.batch_sampler is None:
         return _cut(source, part, notes, aside)
     _check_size(loader.batch_size, part)
@@ -156,7 +163,9 @@ def _share_stream(
     state: dict[str, Any], loader: DataLoader[Any], part: Part, aside: Aside, notes: list[str]
 ) -> None:
     size = loader.batch_size or part.of
-    state["batch_sampler"] = BatchSampler(loader.sampler, size // part.of, loader.drop_last)
+    state["batch_sampler"] = BatchSampler(
+        loader.sampler, size // part.of, loader.drop_last or part.same_size
+    )
     if part.of == 1:
         return
     if divides_by_rank(loader.dataset):
@@ -165,7 +174,8 @@ def _share_stream(
     state["dataset"] = PartOfStream(loader.dataset, part, aside)
     notes.append(
         f"every rank reads all of the iterable data set and keeps one of every {part.of} "
-        "samples: its reading is not shared. A data set that asks torch.distributed.get_rank() divides itself"
+        "samples: its reading is not shared. A data set that asks torch.distributed.get_rank() "
+        "divides itself"
     )
 
 
@@ -203,6 +213,7 @@ def _cut(source: Source, part: Part, notes: list[str], aside: Aside) -> Source:
         )
 
     def epoch() -> Iterator[Any]:
+        first: int | None = None
         with aside:
             batches = source.epoch()
         while True:
@@ -210,6 +221,9 @@ def _cut(source: Source, part: Part, notes: list[str], aside: Aside) -> Source:
                 batch = next(batches, _END)
             if batch is _END:
                 return
+            first = first or samples_in(batch)
+            if part.same_size and samples_in(batch) != first:
+                continue
             mine = batch if part.of == 1 else cut_batch(batch, part)
             if mine is not None:
                 yield mine

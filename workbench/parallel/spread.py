@@ -11,10 +11,12 @@ import numpy as np
 import torch
 from torch import nn
 
-from workbench.errors import SettingError
+from workbench.parallel.pipeline import pipe
 from workbench.parallel.rank import Rank
 from workbench.parallel.replicas import replicate, unused_explained
+from workbench.parallel.sharded import shard
 from workbench.parallel.share import Part, share_source
+from workbench.parallel.tensor import divide
 from workbench.settings import Parallel, Settings
 from workbench.workload.applying import run_device
 from workbench.workload.checks import check_copies, check_reach
@@ -81,13 +83,17 @@ def spread(work: Workload, settings: Settings, rank: Rank) -> Iterator[Training]
 def _part(parallel: Parallel, rank: Rank) -> Part:
     if parallel.divides_batches:
         return Part(number=rank.number, of=rank.world_size)
-    return Part(number=0, of=1)
+    return Part(number=0, of=1, same_size=parallel.mode == "pp")
 
 
 def _spread_model(plan: Plan, *, parallel: Parallel, rank: Rank, notes: list[str]) -> Plan:
     if parallel.mode == "ddp":
         return replicate(plan, parallel)
-    raise SettingError(f"parallel={parallel.mode!r} is not there yet: use 'ddp'.")
+    if parallel.mode == "fsdp":
+        return shard(plan, parallel, rank.world_size, notes)
+    if parallel.mode == "tp":
+        return divide(plan, parallel, rank.world_size, notes)
+    return pipe(plan, parallel, rank, notes)
 
 
 def _own_device(work: Workload, settings: Settings, rank: Rank) -> torch.device:

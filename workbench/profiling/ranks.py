@@ -210,6 +210,8 @@ def _describe(
     """Put into the Run what is true of all ranks together."""
     size = placed["world_size"]
     share = measured.effective.get("batch_size")
+    if parallel.mode == "pp":
+        measured.loss = every[-1]["loss"]
     if parallel.divides_batches:
         samples = [each["samples_per_step"] for each in every]
         known = [value for value in samples if value is not None]

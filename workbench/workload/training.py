@@ -75,7 +75,7 @@ class Training:
         self._plan: Plan | None = plan
         self._batches = Batches(plan.source) if batches is None else batches
         self._closes = batches is None
-        self._run = _runner(plan)
+        self._run = plan.run or usual_run(plan)
         self._nominal = plan.source.batch_size
         self._samples = 0
         self._counted = 0
@@ -175,10 +175,9 @@ class Training:
         self.synchronize()
 
 
-def _runner(plan: Plan) -> Callable[[Plan, Any], Any]:
+def usual_run(plan: Plan) -> Callable[[Plan, Any], Any]:
+    """What a step does in one process: train, infer, or the user's own."""
     work = plan.work
-    if plan.run is not None:
-        return plan.run
     if work.step is not None:
         return _own_step
     if not work.trains:
@@ -205,11 +204,12 @@ def _train(plan: Plan, batch: Any) -> Tensor:
     with _learning():
         loss = _forward_and_backward(plan, _placed(plan, batch))
         if plan.control.optimizer_step(*work.optimizers):
-            _step_schedulers(work)
+            step_schedulers(work)
     return loss
 
 
-def _step_schedulers(work: Workload) -> None:
+def step_schedulers(work: Workload) -> None:
+    """Let every scheduler go on by one optimizer step."""
     for scheduler in work.schedulers:
         try:
             scheduler.step()
@@ -234,7 +234,7 @@ def _train_by_closure(plan: Plan, batch: Any) -> Tensor | None:
 
         for optimizer in plan.work.optimizers:
             optimizer.step(cast("Callable[[], float]", closure))
-        _step_schedulers(plan.work)
+        step_schedulers(plan.work)
     return losses[0] if losses else None
 
 
