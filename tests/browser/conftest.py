@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Browser, Page
 
 from tests.browser.lab import Notebook, Server, running_lab
 from tests.system import chromium
@@ -50,3 +50,11 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 def notebook(page: Page, lab: Server) -> Notebook:
     """A page that opens notebooks in JupyterLab."""
     return Notebook(page, lab)
+
+
+@pytest.fixture(scope="module")
+def shared(browser: Browser, lab: Server) -> Iterator[Notebook]:
+    """One page for all tests of a module: a kernel that has imported torch once serves them all."""
+    context = browser.new_context()
+    yield Notebook(context.new_page(), lab)
+    context.close()

@@ -136,6 +136,18 @@ class Notebook:
         """Run every cell."""
         self.command("notebook:run-all-cells")
 
+    def run_cell(self, number: int, *, wait: bool = True) -> None:
+        """Run one cell, counted from 0; ``wait`` until it has ended."""
+        self.page.evaluate(
+            """([number, wait]) => {
+              const { content } = window.jupyterapp.shell.currentWidget;
+              content.activeCellIndex = number;
+              const done = window.jupyterapp.commands.execute("notebook:run-cell");
+              return wait ? done.then(() => null) : null;
+            }""",
+            [number, wait],
+        )
+
     def ask(self, expression: str) -> str:
         """The ``repr`` of an expression in the notebook's kernel."""
         return self.page.evaluate(

@@ -16,12 +16,12 @@ CELLS = [
 ]
 
 
-@pytest.fixture
-def opened(notebook: Notebook) -> Notebook:
-    sample.trace(notebook.server.folder / "loop.json.gz")
-    notebook.open("figures.ipynb", CELLS)
-    notebook.run_all()
-    return notebook
+@pytest.fixture(scope="module")
+def opened(shared: Notebook) -> Notebook:
+    sample.trace(shared.server.folder / "loop.json.gz")
+    shared.open("figures.ipynb", CELLS)
+    shared.run_all()
+    return shared
 
 
 def test_charts_are_live_and_pages_are_static(opened: Notebook):

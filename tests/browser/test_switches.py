@@ -16,12 +16,20 @@ CELLS = [
 ]
 
 
+@pytest.fixture(scope="module")
+def notebook(shared: Notebook) -> Notebook:
+    shared.open("switches.ipynb", CELLS)
+    shared.run_all()
+    return shared
+
+
 @pytest.fixture
 def form(notebook: Notebook) -> Locator:
-    notebook.open("switches.ipynb", CELLS)
-    notebook.run_all()
+    """The form as its cell made it."""
     form = notebook.page.get_by_role("form", name="Settings for the next run")
-    expect(form).to_be_visible()
+    expect(form).to_be_visible(timeout=30_000)
+    notebook.ask("setattr(switches, 'settings', Settings(workers=4))")
+    expect(form.get_by_role("status")).to_have_text("Next run: workers=4")
     return form
 
 

@@ -14,15 +14,22 @@ CELLS = [
     "run = wb.open('timeline.json.gz')\n"
     "timeline = run.timeline()\n"
     "timeline",
+    "run.timeline(static=True)",
 ]
 
 
+@pytest.fixture(scope="module")
+def opened(shared: Notebook) -> Notebook:
+    loop.kineto().write(shared.server.folder / "timeline.json.gz")
+    shared.open("timeline.ipynb", CELLS)
+    shared.run_all()
+    return shared
+
+
 @pytest.fixture
-def lanes(notebook: Notebook) -> Locator:
-    loop.kineto().write(notebook.server.folder / "timeline.json.gz")
-    notebook.open("timeline.ipynb", CELLS)
-    notebook.run_all()
-    lanes = notebook.page.locator(".jp-OutputArea .wbt-lanes")
+def lanes(opened: Notebook) -> Locator:
+    """Of the widget, whose cell stands before that of the page without a kernel."""
+    lanes = opened.page.locator(".jp-OutputArea .wbt-lanes").first
     expect(lanes).to_be_visible(timeout=30_000)
     return lanes
 
@@ -31,14 +38,14 @@ def painted(lanes: Locator) -> int:
     return int(lanes.evaluate("(one) => one.closest('.wbt').dataset.painted ?? 0"))
 
 
-def test_what_is_selected_in_the_page_is_a_value_in_the_kernel(notebook: Notebook, lanes: Locator):
-    page = notebook.page
+def test_what_is_selected_in_the_page_is_a_value_in_the_kernel(opened: Notebook, lanes: Locator):
+    page = opened.page.locator(".wbt").first
     expect(page.get_by_role("button", name="Step", exact=True)).to_be_visible()
     lanes.focus()
     before = painted(lanes)
     lanes.press("w")
     lanes.press("0")
-    page.wait_for_function(
+    opened.page.wait_for_function(
         "(before) => +document.querySelector('.wbt').dataset.painted > before", arg=before
     )
     page.get_by_label("Search names").fill("sgemm")
@@ -46,24 +53,37 @@ def test_what_is_selected_in_the_page_is_a_value_in_the_kernel(notebook: Noteboo
     page.get_by_label("Search names").press("Enter")
     expect(page.locator(".wbt-panel")).to_contain_text("500 µs")
     named = "timeline.selection.name, timeline.selection.start_us, timeline.selection.end_us"
-    assert notebook.ask(named) == "('sgemm_128x64', 460.0, 960.0)"
+    assert opened.ask(named) == "('sgemm_128x64', 460.0, 960.0)"
 
-    notebook.ask("timeline.go_to(860, 1560)")
+    opened.ask("timeline.go_to(860, 1560)")
     expect(page.locator(".wbt-panel")).to_contain_text("700 µs selected")
     expect(page.locator(".wbt-panel")).to_contain_text("From the whole trace, in the kernel")
     told = "[p['ns'] for p in timeline.summary()['breakdowns'][0]['parts'][:2]]"
-    assert notebook.ask(told) == "[200000, 400000]"  # kernels, then the wait for input
+    assert opened.ask(told) == "[200000, 400000]"  # kernels, then the wait for input
 
-    assert complaints_of(page, ".wbt") == []
-    assert notebook.outside_requests == []
-    assert notebook.console_errors == []
+    assert complaints_of(opened.page, ".wbt") == []
+    assert opened.outside_requests == []
+    assert opened.console_errors == []
 
 
-def test_a_notebook_that_is_not_trusted_shows_the_overview(notebook: Notebook, lanes: Locator):
+def test_the_page_without_a_kernel_draws_itself_in_output_that_is_trusted(opened: Notebook):
+    still = opened.page.locator(".jp-OutputArea [data-wb-timeline=drawn]")
+    expect(still).to_be_visible(timeout=30_000)
+    expect(still.locator(".wbt-plain")).to_be_hidden()
+    still.get_by_label("Search names").fill("sgemm")
+    expect(still.locator(".wbt-count")).to_have_text("2 matches")
+    assert opened.outside_requests == []
+    assert opened.console_errors == []
+
+
+def test_a_notebook_that_is_not_trusted_shows_the_overview(
+    opened: Notebook, notebook: Notebook, lanes: Locator
+):
     """Lab takes the scripts out of foreign output; the table with its pictures stays."""
-    notebook.command("docmanager:save")
+    opened.command("docmanager:save")
     file = notebook.server.folder / "timeline.ipynb"
     saved = json.loads(file.read_text(encoding="utf-8"))
+    saved["cells"] = saved["cells"][:1]
     (output,) = saved["cells"][0]["outputs"]
     assert "data-wb-timeline" in "".join(output["data"]["text/html"])
     for cell in saved["cells"]:
@@ -79,17 +99,3 @@ def test_a_notebook_that_is_not_trusted_shows_the_overview(notebook: Notebook, l
     expect(page.locator(".jp-OutputArea canvas")).to_have_count(0)
     expect(page.locator(".jp-OutputArea")).to_contain_text("Idle time of devices by cause")
     assert notebook.outside_requests == []
-
-
-def test_the_page_without_a_kernel_draws_itself_in_output_that_is_trusted(notebook: Notebook):
-    loop.kineto().write(notebook.server.folder / "timeline.json.gz")
-    first = "import workbench as wb\nrun = wb.open('timeline.json.gz')\n"
-    notebook.open("static.ipynb", [first + "run.timeline(static=True)"])
-    notebook.run_all()
-    page = notebook.page
-    expect(page.locator(".jp-OutputArea [data-wb-timeline=drawn]")).to_be_visible(timeout=30_000)
-    expect(page.locator(".jp-OutputArea .wbt-plain")).to_be_hidden()
-    page.get_by_label("Search names").fill("sgemm")
-    expect(page.locator(".wbt-count")).to_have_text("2 matches")
-    assert notebook.outside_requests == []
-    assert notebook.console_errors == []

@@ -38,6 +38,16 @@ function canvasOf(name) {
   return /** @type {HTMLCanvasElement} */ (element("canvas", name));
 }
 
+/** Of several timelines of one Run in a page, each has a name of its own. @param {string} title */
+function labelOf(title) {
+  const names = [...document.querySelectorAll("section.wbt")].map((one) => one.getAttribute("aria-label"));
+  const name = `Timeline of ${title}`;
+  let number = 1;
+  const made = () => (number > 1 ? `${name}, ${number}` : name);
+  while (names.includes(made())) number += 1;
+  return made();
+}
+
 export class Timeline {
   root = element("section", "wbt");
   canvas = canvasOf("wbt-lanes");
@@ -99,7 +109,7 @@ export class Timeline {
 
   /** @param {HTMLElement} el */
   build(el) {
-    this.root.setAttribute("aria-label", `Timeline of ${this.scene.title}`);
+    this.root.setAttribute("aria-label", labelOf(this.scene.title));
     this.root.dataset.lmSuppressShortcuts = "true"; // JupyterLab's keys stay out of it
     this.canvas.tabIndex = 0;
     this.canvas.setAttribute("role", "application");
