@@ -7,7 +7,11 @@ import pytest
 
 from tests.trace.reference import names
 from workbench import trace
+from workbench.analysis.steps import step_codes
+from workbench.errors import TraceError
+from workbench.trace.split import split_ranks
 from workbench.trace.table import Trace
+from workbench.trace.writing import cut
 
 
 def read(*events: dict[str, Any]) -> Trace:
@@ -126,3 +130,48 @@ def test_headers_of_odd_types(header: dict[str, Any]) -> None:
 def test_more_categories_than_a_column_can_number() -> None:
     events = [kernel(cat=f"c{i}", args={}) for i in range(33_000)]
     assert len(read(*events).events) == 33_000
+
+
+@pytest.mark.parametrize("number", ["9" * 30, "9" * 5000])
+def test_steps_with_absurd_numbers_are_no_steps(number: str) -> None:
+    mark = kernel(cat="user_annotation", name=f"ProfilerStep#{number}", args={})
+    found = read(mark, kernel(ts=6))
+    assert step_codes(found).tolist() == []
+    with pytest.raises(TraceError, match="marks no steps"):
+        cut(found, steps=(0, 1))
+
+
+def test_ranks_with_absurd_numbers_are_told_apart() -> None:
+    found = read(kernel(pid="[TP-" + "1" * 5000 + "] 1"), kernel(pid="[TP-2] 1"))
+    assert len(split_ranks(found)) in (1, 2)
+
+
+def test_the_largest_device_number_is_one_device() -> None:
+    found = read(kernel(args={"device": 2**15 - 1}), kernel(ts=9))
+    assert [device.index for device in found.devices] == [0, 2**15 - 1]
+
+
+def test_sizes_of_messages_that_cannot_be_are_not_recorded() -> None:
+    args = {"Collective name": "allreduce", "Group size": 0, "In msg nelems": 2**62, "Seq": -5}
+    (told,) = read(kernel(args=args)).collectives
+    assert (told.group_size, told.in_elements, told.sequence) == (None, None, None)
+
+
+def test_an_occupancy_beyond_single_precision_is_not_recorded() -> None:
+    args = {"blocks per SM": 1e300, "est. achieved occupancy %": 50}
+    found = read(kernel(args=args)).launch_configurations
+    assert (str(found.blocks_per_sm[0]), found.occupancy[0]) == ("nan", 50)
+
+
+def test_a_long_name_is_one_name_beside_odd_and_usual_values() -> None:
+    # The first is read as text of numbers and the second is not: both are kept whole.
+    name = "n" * 10_000
+    found = read(kernel(name=name, tid=None), kernel(ts=9), kernel(name=name, ts=12))
+    assert names(found) == [name, "k", name]
+
+
+@pytest.mark.parametrize("base", ["1.7e18", '"1700000000000000000"', "1700000000000000000.0"])
+def test_a_time_base_may_be_written_as_text_or_with_an_exponent(base: str) -> None:
+    text = b'{"baseTimeNanoseconds": %s, "traceEvents": [%s]}'
+    found = trace.read(text % (base.encode(), json.dumps(kernel()).encode()))
+    assert found.base_ns == 1_700_000_000_000_000_000 + 5_000  # the first event starts at 5 us

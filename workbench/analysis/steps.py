@@ -17,7 +17,7 @@ from workbench.analysis.launches import Launches
 from workbench.analysis.missing_kernels import launch_calls, launches_without_kernel
 from workbench.trace.table import DEVICE_WORK, Kind, Trace
 
-STEP_NAME = re.compile(r"ProfilerStep\s*#\s*(\d+)$")
+STEP_NAME = re.compile(r"ProfilerStep\s*#\s*(\d{1,18})$")
 CUT_BELOW = 0.5
 """A last step with less than this share of the work of the least of the others is a torso."""
 

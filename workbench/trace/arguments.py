@@ -45,6 +45,8 @@ _COLLECTIVE_NUMBERS = (
     *("group_size", "in_elements", "out_elements", "sequence"),
     *("rank", "source", "destination", "rank_start", "rank_stride"),
 )
+_ABSURD = 1 << 44
+"""No message has so many elements: with their sizes, sums would leave 64 bits."""
 _TRUTHS = {"true": True, "1": True, "false": False, "0": False}
 
 
@@ -170,9 +172,9 @@ class ArgumentColumns:
         columns["block"].extend(np.full(len(launched), -1) if blocks is None else blocks)
         columns["registers"].extend(integers([a.registers for a in found], np.int32))
         columns["shared_memory"].extend(integers([a.shared_memory for a in found], np.int32))
-        columns["occupancy"].extend(packed([a.occupancy for a in found], "d"))
-        columns["blocks_per_sm"].extend(packed([a.blocks_per_sm for a in found], "d"))
-        columns["warps_per_sm"].extend(packed([a.warps_per_sm for a in found], "d"))
+        columns["occupancy"].extend(_small([a.occupancy for a in found]))
+        columns["blocks_per_sm"].extend(_small([a.blocks_per_sm for a in found]))
+        columns["warps_per_sm"].extend(_small([a.warps_per_sm for a in found]))
         queued = integers([a.queued for a in found])
         _put_told(columns["queued"], places, np.where(queued > 0, queued, -1))
         _put_told(columns["graph"], places, integers([a.graph for a in found]))
@@ -206,7 +208,8 @@ class ArgumentColumns:
             entry |= {field: to_text(getattr(told, field)) for field in _COLLECTIVE_TEXTS}
             for field in _COLLECTIVE_NUMBERS:
                 number = to_int(getattr(told, field))
-                entry[field] = None if number == -1 else number
+                least = 1 if field == "group_size" else 0
+                entry[field] = number if least <= number < _ABSURD else None
             entry["group"] = entry["group"] or to_text(told.group_id)
             entry["asynchronous"] = _TRUTHS.get(to_text(told.asynchronous).lower())
             self.collectives.append(entry)
@@ -219,6 +222,14 @@ class ArgumentColumns:
         codes = self.codes[name].of(raws)
         if codes is not None:
             self.texts[name].put(rows, codes)
+
+
+def _small(values: list[float]) -> NDArray[np.float32]:
+    """Numbers in half the memory; what is too large for that is *not recorded*."""
+    with np.errstate(over="ignore"):
+        found = packed(values, "d").astype(np.float32)
+    found[np.isinf(found)] = np.nan
+    return found
 
 
 def _put_told(column: Column, rows: NDArray[np.int64], values: NDArray[np.int64]) -> None:

@@ -60,7 +60,7 @@ def assemble(source: str, gathered: Gatherer, header: Mapping[str, Any], notes: 
     del ts, dur, kind, keep
     events = _events(gathered, sorted_columns, order)
     del order
-    counts = np.bincount(events.device[events.rows(*DEVICE_WORK)].clip(-1) + 1)
+    counts = np.bincount(events.device[events.rows(*DEVICE_WORK)].clip(-1).astype(np.int64) + 1)
     used = set(np.flatnonzero(counts[1:]).tolist())
     processes = {name for lane in lanes for name in (lane.process, lane.pid)}
     names = tuple(gathered.names)

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
 import msgspec
@@ -17,6 +18,7 @@ from workbench.trace.vendors import UNKNOWN
 
 _TAIL_LIMIT = 1 << 25
 _LARGEST_ENTRY = 1 << 20
+_LONGEST_NUMBER, _MOST_DIGITS = 32, 19
 _BASE = re.compile(rb'"baseTimeNanoseconds"\s*:\s*"?(\d{1,19})')
 _TRAILING = re.compile(r"trailing characters \(byte (\d+)\)")
 
@@ -171,8 +173,14 @@ def _device(index: int, entry: Mapping[str, Any], default: str) -> Device:
 
 def whole(value: Any) -> int | None:
     """A whole number that is not negative, or ``None``."""
-    if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) < 20:
-        value = int(value)
+    if isinstance(value, str) and len(value) <= _LONGEST_NUMBER:
+        try:
+            exact = Decimal(value)  # also 1.7e18, as programs write that know only doubles
+        except InvalidOperation:
+            return None
+        if not exact.is_finite() or exact.adjusted() >= _MOST_DIGITS or exact % 1:
+            return None
+        value = int(exact)
     return value if type(value) is int and 0 <= value < 2**63 else None
 
 

@@ -38,7 +38,7 @@ def to_event(value: Any) -> Any | None:
             continue
         found = value[field]
         if field in ("name", "cat"):
-            fields[field] = to_text(found)
+            fields[field] = to_text(found, limit=None)
         elif field in ("pid", "tid") or (field == "id" and phase != "C"):
             fields[field] = found if type(found) is int else to_text(found)
         elif field == "args":
@@ -50,8 +50,8 @@ def to_event(value: Any) -> Any | None:
     return struct(**fields)
 
 
-def to_text(value: Any) -> str:
-    """Any JSON value as text that can be written as UTF-8."""
+def to_text(value: Any, limit: int | None = _TEXT_LIMIT) -> str:
+    """Any JSON value as text that can be written as UTF-8, and of at most so many characters."""
     if value is None:
         return ""
     if not isinstance(value, str):
@@ -59,7 +59,7 @@ def to_text(value: Any) -> str:
     text: str = value
     if not text.isascii():
         text = text.encode("utf-8", "replace").decode("utf-8")
-    return text[:_TEXT_LIMIT]
+    return text[:limit]
 
 
 def to_int(value: Any) -> int:

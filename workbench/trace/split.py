@@ -16,7 +16,7 @@ _LABELS = (
     re.compile(r"^\s*\[([^\]]*\d[^\]]*)\]"),
     re.compile(r"^\W*(rank[ _-]?\d+)(?!\d)", re.I),
 )
-_NUMBER = re.compile(r"\d+")
+_NUMBER = re.compile(r"\d{1,9}")
 _TABLES = ("flows", "memory", "instants", "counters")
 
 

@@ -11,7 +11,7 @@ from workbench.errors import TraceError
 from workbench.trace.rows import moments, taken
 from workbench.trace.table import DEVICE_WORK, Events, Flows, Kind, Trace
 
-_STEP = re.compile(r"ProfilerStep#(\d+)$")
+_STEP = re.compile(r"ProfilerStep#(\d{1,18})$")
 _START = ord("s")
 Mask = NDArray[np.bool_]
 
