@@ -18,10 +18,14 @@ class Numbered(Dataset[Any]):
     def __init__(self, length: int = 48) -> None:
         self.length = length
 
+    def before(self, index: int) -> None:
+        """Called before a sample is read."""
+
     def __len__(self) -> int:
         return self.length
 
     def __getitem__(self, index: int) -> tuple[torch.Tensor, torch.Tensor]:
+        self.before(index)
         return torch.full((4,), float(index)) / self.length, torch.tensor([float(index)])
 
 

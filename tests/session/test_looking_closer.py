@@ -13,7 +13,7 @@ from tests.session.loops import Counting, Remembered, Slow
 from workbench.profiling import profile
 from workbench.recording.loader.probe import LoaderProbe
 from workbench.recording.telemetry import Telemetry
-from workbench.session import Session, watching
+from workbench.session import Session, watching, worker
 from workbench.session.watching import changed
 from workbench.settings import Settings
 from workbench.workload import Workload
@@ -163,8 +163,14 @@ def test_a_stream_in_the_middle_of_its_epoch_is_looked_at_from_outside() -> None
     assert "only the training process's side" in probe.notes[0]
 
 
+@pytest.fixture
+def no_profiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bursts are asked for, and nothing is recorded."""
+    monkeypatch.setattr(worker, "record", lambda _, burst: burst.end("failed"))
+
+
 def asks_by_itself(session: Session) -> str:
-    """Why the first burst was asked for; it is not read."""
+    """Why the first burst was asked for."""
     until = time.monotonic() + WAIT_S
     while not session.state.bursts:
         assert time.monotonic() < until, session.state
@@ -172,7 +178,7 @@ def asks_by_itself(session: Session) -> str:
     return session.state.bursts[0].reason
 
 
-def test_the_clock_asks_for_a_burst(tmp_path: Path) -> None:
+def test_the_clock_asks_for_a_burst(tmp_path: Path, no_profiler: None) -> None:
     with Session(Remembered().work, folder=tmp_path) as session:
         session.burst_every_s = 0.2
         session.start()
@@ -181,7 +187,7 @@ def test_the_clock_asks_for_a_burst(tmp_path: Path) -> None:
 
 
 def test_what_telemetry_sees_asks_for_a_burst(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, no_profiler: None
 ) -> None:
     monkeypatch.setattr(watching, "changed", lambda _: "the step time went up")
     with Session(Remembered().work, folder=tmp_path) as session:

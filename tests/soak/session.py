@@ -38,6 +38,8 @@ WARM = 1 / 6
 BURST_EVERY_S = 60.0
 PING_S = 20.0
 SAMPLE_S = 5.0
+SETTLE_S = 20.0
+"""Threads that linger, such as the panel's sender, may take so long to go."""
 SWITCHES = (
     Settings(workers=1),
     Settings(batch_size=6),
@@ -172,12 +174,12 @@ def soak(minutes: float, folder: Path, *, sample_s: float = SAMPLE_S) -> Outcome
     for burst in state.bursts:
         burst.wait(WAIT_S)
     panel.close()
-    gc.collect()
-    left = {
-        name: (before, now)
-        for (name, before), now in zip(counts.items(), _counted(process).values(), strict=True)
-        if now > before
-    }
+    until = time.monotonic() + SETTLE_S
+    while (left := _more(counts, _counted(process))) and time.monotonic() < until:
+        gc.collect()
+        time.sleep(0.5)
+    if left:
+        left |= {thread.name: (0, 1) for thread in threading.enumerate()}
     edge = max(len(memory) // 5, 1)
     applied = [(c.applied_ns - c.asked_ns) / 1e6 for c in changes if c.applied_ns is not None]
     return Outcome(
@@ -202,6 +204,10 @@ def soak(minutes: float, folder: Path, *, sample_s: float = SAMPLE_S) -> Outcome
 def _again(settings: tuple[Settings, ...]) -> Iterator[Settings]:
     while True:
         yield from settings
+
+
+def _more(before: dict[str, int], now: dict[str, int]) -> dict[str, tuple[int, int]]:
+    return {name: (count, now[name]) for name, count in before.items() if now[name] > count}
 
 
 def _counted(process: psutil.Process) -> dict[str, int]:

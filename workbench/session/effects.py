@@ -42,6 +42,8 @@ class ChangeRow:
     error: str | None = None
     note: str | None = None
     _known: tuple[int, Compared] = field(default=(0, Compared()), repr=False)
+    _settled: bool = field(default=False, repr=False)
+    """Whether nothing more will be known: the next change has come."""
 
     def record(self, telemetry: Telemetry, until: int | None) -> Change:
         """The change as it is known now; ``until`` is the step at which the next one came."""
@@ -64,12 +66,15 @@ class ChangeRow:
     def _compared(self, telemetry: Telemetry, until: int | None) -> Compared:
         if self.applied_ns is None:
             return Compared()
+        if self._settled or self._known[0] >= MOST:
+            return self._known[1]
+        self._settled = until is not None
         steps = telemetry.columns(max(0, self.step - MOST - LEAD))
         number, step = steps["step"], steps["step"]
         count = int(((number >= self.step) & ((until is None) | (number < (until or 0)))).sum())
         seen, known = self._known
-        due = count >= LEAST + LEAD and (count >= 2 * seen or seen == 0) and seen < MOST
-        if not due:
+        due = self._settled or seen == 0 or count >= 2 * seen
+        if not due or count < LEAST + LEAD:
             return known
         good = ~steps["profiled"] & (steps["step_ns"] > 0)
         after = good & (step >= self.step + LEAD)
