@@ -77,23 +77,34 @@ class Bench:
             summary.click()
 
 
+@pytest.fixture(scope="module")
+def opened(shared: Notebook) -> Iterator[Notebook]:
+    shared.page.set_viewport_size({"width": 1500, "height": 1400})
+    shared.open("panel.ipynb", [WORK, PANEL, BUSY])
+    for number in (0, 1):
+        shared.run_cell(number)
+    yield shared
+    shared.ask("panel.close()")
+    assert shared.outside_requests == []
+    assert shared.console_errors == []
+
+
 @pytest.fixture
-def bench(notebook: Notebook, page: Page) -> Iterator[Bench]:
-    page.set_viewport_size({"width": 1500, "height": 1400})
-    notebook.open("panel.ipynb", [WORK, PANEL, BUSY])
-    notebook.command("notebook:move-cursor-up")
-    for _ in range(2):
-        notebook.command("notebook:run-cell-and-select-next")
-    made = Bench(notebook)
-    made.status("Ready")
-    yield made
-    notebook.ask("panel.close()")
-    assert notebook.outside_requests == []
-    assert notebook.console_errors == []
+def bench(opened: Notebook) -> Bench:
+    """A panel whose training does not run, with nothing switched."""
+    made = Bench(opened)
+    opened.ask("panel.session.stop()")
+    opened.ask("panel.session.replace(wb.Settings())")
+    made.truth("panel.session.state.settings == wb.Settings()")
+    expect(opened.page.locator(".wb-status strong")).to_have_text(
+        re.compile("Ready|Stopped"), timeout=PAST_MS
+    )
+    return made
 
 
 def test_a_training_is_watched_switched_explained_and_put_back(bench: Bench):
     page = bench.page
+    bench.status("Ready")
     bench.button("Start").click()
     bench.status("Running")
     bench.truth("panel.session.state.step > 20")
@@ -123,6 +134,14 @@ def test_a_training_is_watched_switched_explained_and_put_back(bench: Bench):
     bench.truth("len(panel.findings) > 0")
     assert complaints_of(page, within=".wb-panel") == []
 
+    # Show me opens the timeline at its place, with a look of its own.
+    page.get_by_role("button", name=re.compile("^Show me")).first.click()
+    expect(page.locator(".wb-opened .wbt[data-painted]")).to_be_visible(timeout=PAST_MS)
+    bench.truth("panel.timeline.selection is not None")
+    strip = page.locator(".wb-opened .wbt-strip")
+    assert strip.evaluate("(one) => getComputedStyle(one).position") == "static"
+    bench.button("Close").click()
+
     # Stop puts everything back and leaves nothing running.
     bench.button("Stop…").click()
     bench.button("Discard: put all back").click()
@@ -144,6 +163,22 @@ GROUPS: tuple[tuple[str, str, str, tuple[str, str]], ...] = (
 READ_BACK: tuple[str, ...] = ()
 
 
+@pytest.mark.soak
+@pytest.mark.timeout(600)
+def test_try_it_ends_in_a_verdict_that_can_be_kept(bench: Bench):
+    page = bench.page
+    bench.button("Start").click()
+    bench.truth("panel.session.state.step > 20")
+    bench.button("Record a burst").click()
+    expect(page.locator(".wb-findings li").first).to_be_visible(timeout=60_000)
+    page.get_by_role("button", name="Try it").first.click()
+    expect(bench.button("Keep it")).to_be_visible(timeout=300_000)
+    bench.button("Keep it").click()
+    bench.truth("panel.session.state.settings != wb.Settings()")
+    answer: Any = bench.notebook.ask("panel.session.state.trial.verification.advice")
+    assert answer in ("'keep'", "'revert'", "'cannot tell'")
+
+
 def test_reload_busy_restart_and_errors_are_told_truthfully(bench: Bench):
     page, notebook = bench.page, bench.notebook
     bench.button("Start").click()
@@ -160,9 +195,7 @@ def test_reload_busy_restart_and_errors_are_told_truthfully(bench: Bench):
     expect(page.get_by_text("A step takes")).to_be_visible(timeout=PAST_MS)
 
     # While a cell runs, buttons act or say why not.
-    notebook.command("notebook:move-cursor-down")
-    notebook.command("notebook:move-cursor-down")
-    page.evaluate("() => { window.jupyterapp.commands.execute('notebook:run-cell'); }")
+    notebook.run_cell(2, wait=False)
     page.wait_for_timeout(500)
     bench.button("Pause").click(timeout=PAST_MS)
     bench.status("Paused")
@@ -173,31 +206,17 @@ def test_reload_busy_restart_and_errors_are_told_truthfully(bench: Bench):
     bench.open_group("Loader")
     page.get_by_label("Loader workers", exact=True).fill("0")
     page.get_by_label("Loader workers", exact=True).press("Tab")
+    bench.truth("(panel.session.state.pending or panel.session.state.settings).workers", is_="0")
     page.get_by_label("Prefetch factor", exact=True).fill("2")
     page.get_by_label("Prefetch factor", exact=True).press("Tab")
-    expect(page.get_by_role("alert").get_by_text(NO_WORKERS)).to_be_visible()
+    alert = page.get_by_role("alert").get_by_text(NO_WORKERS)
+    expect(alert).to_be_visible(timeout=PAST_MS)
 
     page.evaluate(
         "() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart()"
     )
     bench.status("Disconnected")
     expect(bench.button("Resume")).to_be_disabled()
-
-
-@pytest.mark.soak
-@pytest.mark.timeout(600)
-def test_try_it_ends_in_a_verdict_that_can_be_kept(bench: Bench):
-    page = bench.page
-    bench.button("Start").click()
-    bench.truth("panel.session.state.step > 20")
-    bench.button("Record a burst").click()
-    expect(page.locator(".wb-findings li").first).to_be_visible(timeout=60_000)
-    page.get_by_role("button", name="Try it").first.click()
-    expect(bench.button("Keep it")).to_be_visible(timeout=300_000)
-    bench.button("Keep it").click()
-    bench.truth("panel.session.state.settings != wb.Settings()")
-    answer: Any = bench.notebook.ask("panel.session.state.trial.verification.advice")
-    assert answer in ("'keep'", "'revert'", "'cannot tell'")
 
 
 NO_WORKERS = re.compile("(needs|has no) worker processes")
