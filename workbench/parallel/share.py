@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from itertools import islice
 from types import FunctionType
@@ -20,7 +21,7 @@ from workbench.workload.source import Source
 _SEEDS_APART = 1_000_003
 
 
-class Aside:
+class Aside(AbstractContextManager[None]):
     """Random states from which the order of the data is drawn, the same on every rank.
 
     What a model draws, such as dropout, is to differ between ranks; what a sampler draws must not,
@@ -28,15 +29,20 @@ class Aside:
     """
 
     def __init__(self) -> None:
-        self._mine = save_random_state()
+        self._mine = self._others = save_random_state()
+        self._depth = 0
 
     def __enter__(self) -> None:
-        self._others = save_random_state()
-        self._mine.restore()
+        self._depth += 1
+        if self._depth == 1:  # a loader with workers asks its sampler while it starts
+            self._others = save_random_state()
+            self._mine.restore()
 
     def __exit__(self, *_: object) -> None:
-        self._mine = save_random_state()
-        self._others.restore()
+        self._depth -= 1
+        if self._depth == 0:
+            self._mine = save_random_state()
+            self._others.restore()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,18 +96,19 @@ class PartOfStream(IterableDataset[Any]):
         self._aside = aside
 
     def __iter__(self) -> Iterator[Any]:
-        part, stream = self._part, iter(self._stream)
+        part = self._part
+        with self._drawing():
+            stream = iter(self._stream)
         while True:
-            group = self._group(stream)
+            with self._drawing():
+                group = list(islice(stream, part.of))
             if len(group) < part.of:
                 return
             yield group[part.number]
 
-    def _group(self, stream: Iterator[Any]) -> list[Any]:
-        if get_worker_info() is not None:  # its random states are the same on every rank
-            return list(islice(stream, self._part.of))
-        with self._aside:
-            return list(islice(stream, self._part.of))
+    def _drawing(self) -> AbstractContextManager[None]:
+        """The random states of the data; those of a worker are the same on every rank anyway."""
+        return self._aside if get_worker_info() is None else nullcontext()
 
 
 class RankWorkerStart:
