@@ -170,7 +170,7 @@ def _silence(run: Run) -> str:
     if found := limiting(run):
         if all(finding.verdict == "cannot_tell" for finding in found):
             return "What is found leaves open whether it limits it."
-        return "What is found are notes: small, or of too few steps."
+        return "What is found are notes: small, or of too few steps to be sure."
     if run.findings:
         return "No rule of this version says what limits it."
     if any(rank.steps is not None for rank in run.ranks):
