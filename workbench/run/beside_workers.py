@@ -22,9 +22,11 @@ def of_workers(runs: tuple[Run, Run], names: tuple[str, str]) -> tuple[str, ...]
             "the mean of its neighbours here: its median is the loop's pace, not that of single "
             "steps."
         )
-    workers = [None if run.record is None else run.record.effective.get("workers") for run in runs]
-    if None not in workers and min(workers) == 0 < max(workers):
-        name = names[0] if workers[0] else names[1]
+    first, second = (
+        None if run.record is None else run.record.effective.get("workers") for run in runs
+    )
+    if first is not None and second is not None and (first == 0) != (second == 0):
+        name = names[0] if first else names[1]
         said.append(
             f"The loader of {name} works in processes of its own, which the profiler does not see: "
             "its operators are missing there, not gone."
