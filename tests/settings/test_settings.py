@@ -153,10 +153,14 @@ EVERYTHING: dict[str, Any] = {
         ({"device": "cpu:x"}, "device='cpu:x' is unknown"),
         ({"multiprocessing_context": "thread"}, "use one of fork, forkserver, spawn"),
         ({"precision": ["bf16"]}, "is unknown; use one of"),
+        ({"clip_norm": 10**400}, r"clip_norm=1000\d+\.\.\.\d+ must be a number above 0"),
+        ({"precision": ["bf16"] * 99}, r"precision=\['bf16', .*\.\.\.\] is unknown"),
+        ("bf16", "a dictionary of names and values, not a str"),
+        (None, "a dictionary of names and values, not a NoneType"),
         ({"wrokers": 2}, "unknown setting 'wrokers'; known are accumulation, attention"),
     ],
 )
-def test_a_value_that_means_nothing_is_refused(values: dict[str, Any], match: str) -> None:
+def test_a_value_that_means_nothing_is_refused(values: Any, match: str) -> None:
     with pytest.raises(SettingError, match=match):
         Settings.from_json(values)
 

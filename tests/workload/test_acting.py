@@ -374,6 +374,7 @@ def test_threads_between_operators_are_refused_where_torch_has_fixed_them() -> N
         ({"precision": "fp8"}, "compute capability 8.9"),
         ({"device": "cuda:0"}, "is not available here"),
         ({"device": "mps"}, "is not available here"),
+        ({"workers": 1_000_000}, "each is a process of its own, and more than"),
         ({"in_order": False}, "no worker processes"),
         ({"worker_threads": 2}, "no worker processes"),
         ({"multiprocessing_context": "spawn"}, "no worker processes"),

@@ -325,6 +325,10 @@ class Settings:
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> "Settings":
         """The record that :meth:`to_json` wrote; an unknown name is an error."""
+        if not isinstance(values, dict):
+            raise SettingError(
+                f"settings are a dictionary of names and values, not a {type(values).__name__}."
+            )
         known = {f.name for f in fields(cls)}
         for name in values:
             if name not in known:

@@ -183,13 +183,15 @@ def _allowed(
     vector = VECTOR_UNITS.get(precision, 4.0) * unit
     limits = {
         "loss_difference": loss,
-        "gradient_difference": max(vector, NOISE_FACTOR * (grown["gradient_difference"] or 0.0)),
+        "gradient_difference": vector,
         "output_difference": vector,
-        "later_difference": max(
-            loss * GROWTH ** (steps - 1), NOISE_FACTOR * (grown["later_difference"] or 0.0)
-        ),
+        "later_difference": loss * GROWTH ** (steps - 1),
     }
-    return {name: limit + NOISE_FACTOR * (own[name] or 0.0) for name, limit in limits.items()}
+    # Terms that cancel each other make more of one rounding than it is.
+    return {
+        name: max(limit, NOISE_FACTOR * (grown[name] or 0.0)) + NOISE_FACTOR * (own[name] or 0.0)
+        for name, limit in limits.items()
+    }
 
 
 def _beyond(found: dict[str, float | None], allowed: dict[str, float]) -> str:

@@ -12,9 +12,12 @@ import torch
 from torch.utils.data import BatchSampler, DataLoader, Dataset, IterableDataset, IterDataPipe
 
 from workbench.errors import SettingError, WorkloadError
+from workbench.machine import usable_cpus
 from workbench.settings import Settings, asked_of_workers
 from workbench.workload.switches.batched_fetch import set_batched_fetch
 
+LEAST_MOST, MOST_PER_CPU = 64, 32
+"""Own choice: so many worker processes are never refused, and so many for each processor."""
 LOADER_SETTINGS = (
     *("batch_size", "workers", "prefetch_factor", "pin_memory", "persistent_workers"),
     *("drop_last", "batched_fetch", "in_order", "multiprocessing_context", "worker_threads"),
@@ -99,6 +102,7 @@ def _set_batches(state: dict[str, Any], loader: DataLoader[Any], settings: Setti
 def _set_workers(state: dict[str, Any], loader: DataLoader[Any], settings: Settings) -> None:
     workers = loader.num_workers if settings.workers is None else settings.workers
     if settings.workers is not None and settings.workers != loader.num_workers:
+        _check_number(workers)
         _check_sharding(loader, workers)
     state["num_workers"] = workers
     if workers == 0:
@@ -150,6 +154,15 @@ class WorkerStart:
         if self.then is not None:
             self.then(worker)
             _set_threads(self.threads)
+
+
+def _check_number(workers: int) -> None:
+    most = max(LEAST_MOST, MOST_PER_CPU * usable_cpus())
+    if workers > most:
+        raise SettingError(
+            f"workers={workers} cannot act: each is a process of its own, and more than {most} "
+            "would bring this machine to a halt."
+        )
 
 
 def _check_sharding(loader: DataLoader[Any], workers: int) -> None:
