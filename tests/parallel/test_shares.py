@@ -23,6 +23,8 @@ from workbench.settings import Settings
 from workbench.workload import Workload
 from workbench.workload.source import open_source
 
+pytestmark = pytest.mark.slow
+
 NUMBERS = TensorDataset(torch.arange(20))
 
 
