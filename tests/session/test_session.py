@@ -17,6 +17,7 @@ from workbench.profiling import profile
 from workbench.session import Session
 from workbench.settings import Settings
 from workbench.workload import Workload
+from workbench.workload.snapshot import Snapshot
 
 pytestmark = pytest.mark.slow
 
@@ -376,6 +377,37 @@ def test_a_listener_that_fails_is_shown_and_disturbs_nobody(tmp_path: Path) -> N
         session.listen(fail)
         run(session, 2)
         assert "a listener failed: KeyError" in str(session.state.error)
+
+
+def test_a_listener_may_stop_the_session(tmp_path: Path) -> None:
+    loop = Remembered()
+    session = Session(loop.work, folder=tmp_path)
+
+    def stop(kind: str) -> None:
+        if kind == "change":
+            session.stop()
+
+    session.listen(stop)
+    session.start()
+    session.apply(Settings(batch_size=6))
+    assert session.wait(timeout_s=WAIT_S)
+    assert session.state.status == "stopped"
+    assert session.state.error is None
+
+
+def test_what_cannot_be_put_back_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(self: Snapshot, *, keep_training: bool) -> None:
+        restore(self, keep_training=keep_training)
+        raise RuntimeError("the tensor is gone")
+
+    restore = Snapshot.restore
+    monkeypatch.setattr(Snapshot, "restore", fail)
+    session = Session(Remembered().work, folder=tmp_path)
+    run(session, 1)
+    session.stop()
+    assert session.state.status == "failed"
+    assert "the tensor is gone" in str(session.state.error)
+    assert "Not everything could be put back" in session.state.doing
 
 
 def test_thread_local_switches_of_the_starting_thread_are_in_force(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+from workbench.errors import ProfilerBusyError
 from workbench.recording.ownership import claim
 from workbench.recording.telemetry import Telemetry
 from workbench.session.board import Board
@@ -87,6 +88,10 @@ class Engine:
         board, orders = self.board, self.orders
         with board.changed:
             if self.alive:
+                if orders.ending:
+                    raise ProfilerBusyError(
+                        "this session is still stopping: start it again when that is done."
+                    )
                 if board.status == "failed":
                     board.trouble(None)
                     board.status, board.doing = "running", "Going on."
@@ -163,8 +168,11 @@ class Engine:
         status = work_through(self.live, state)
         self.live.close()
         atexit.unregister(self._at_exit)
-        kept = self.orders.keep
-        how = "The trained weights were kept." if kept else "Everything is as it was before."
+        how = "Everything is as it was before."
+        if self.orders.keep:
+            how = "The trained weights were kept."
+        if not self.live.whole:
+            how = "Not everything could be put back: see the error, and make model and data anew."
         with board.changed:
             board.status, board.doing = status, f"The session has ended. {how}"
             board.changed.notify_all()

@@ -39,6 +39,8 @@ class Live:
     sampler: TelemetrySampler | None = None
     blamed: ChangeRow | None = None
     """The last change: errors soon after it are its fault."""
+    whole: bool = True
+    """Whether everything is as it was before, but for what is kept."""
     restarts: int = 0
     """How often the loader's workers were started anew since the last good step."""
     _sampled_ns: int = 0

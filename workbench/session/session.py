@@ -92,6 +92,8 @@ class Session:
     def stop(self, keep: bool = False, timeout_s: float = 10.0) -> None:
         """End the session; doing it twice is fine.
 
+        From a function that listens, which the training thread calls, it ends after that call.
+
         Args:
             keep: Leave the trained weights, optimizer and scheduler. Otherwise model, optimizer,
                 random states and loader are as they were before, bit for bit.
@@ -103,7 +105,7 @@ class Session:
         """
         with Deferred(deaths=False):
             gone = self._engine.end(keep=bool(keep), timeout_s=timeout_s)
-        if not gone and self._engine.alive:
+        if not gone and self._engine.alive and not self._engine.is_here:
             what = self._engine.live.code.name or "putting everything back"
             raise TimeLimitError(
                 f"the session did not end within {timeout_s:g} s: it is still {what}. It ends and "

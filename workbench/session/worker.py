@@ -20,7 +20,7 @@ def work_through(live: Live, state: ThreadState) -> Status:
     """Train until the end is wanted, or an error that nothing can be done about; tells which."""
     live.code.bind()
     try:
-        with state.here(), put_back(live.work, live.board.settings, keep=lambda: live.orders.keep):
+        with state.here(), put_back(live):
             _train(live)
     except Ended:
         return "stopped"
