@@ -62,12 +62,17 @@ def test_a_rank_that_fails_ends_all_and_says_why(how: str, kind: type, match: st
     assert left() == before
 
 
-def test_ranks_die_with_the_process_that_started_them(tmp_path: Path) -> None:
-    """As a kernel's restart ends it: without a chance to clean up."""
+@pytest.mark.parametrize(
+    "number", [signal.SIGKILL, pytest.param(signal.SIGINT, marks=pytest.mark.soak)]
+)
+def test_ranks_die_with_the_process_that_started_them(number: int, tmp_path: Path) -> None:
+    """As a kernel's restart ends it, without a chance to clean up; and as an interrupt does."""
     program = tmp_path / "program.py"
     program.write_text(
+        "import signal\n"
         "from tests.parallel.test_endings import end\n"
         "from workbench.parallel.launch import launch\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "launch(end, {'how': 'hang'}, world_size=2)\n"
     )
     caller = subprocess.Popen(
@@ -80,8 +85,8 @@ def test_ranks_die_with_the_process_that_started_them(tmp_path: Path) -> None:
         own = psutil.Process(caller.pid)
         tree = own.children(recursive=True)
         assert len(tree) >= 4  # the warden, torchrun and two ranks
-        caller.kill()
-        caller.wait()
+        caller.send_signal(number)
+        caller.wait(WAIT_S)
         wait(lambda: not any(map(runs, tree)))
         wait(lambda: not folder.exists())
     finally:
