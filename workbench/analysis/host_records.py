@@ -27,8 +27,8 @@ HOST_KINDS = (*RANGES, *CALLS, Kind.PYTHON, Kind.OVERHEAD)
 
 Codes = NDArray[np.uint8]
 
-PROFILER_STEP_NS = 10_000_000
-"""In real traces ``profiler.step()`` takes 0.02 to 0.6 ms; what is so long is no step of it,"""
+PROFILER_STEP_NS = 100_000_000
+"""In real traces ``profiler.step()`` takes 0.02 to 0.6 ms; what is so long is none,"""
 PAUSE = 20
 """unless each of several is about as long: the shortest, so many times."""
 
