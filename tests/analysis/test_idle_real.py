@@ -187,6 +187,7 @@ def test_no_trace_of_any_era_or_vendor_breaks_an_analysis(traces_root: Path) -> 
         steps = find_steps(trace, launches)
         operators = operator_table(trace, launches, None)
         assert (operators["host_self_ns"] >= 0).all(), path
+        assert (operators["host_self_ns"] <= operators["host_total_ns"]).all(), path
         memory_summary(trace, steps)
         assert_devices(trace, launches, steps)
         seen += 1
