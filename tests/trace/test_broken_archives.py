@@ -32,7 +32,7 @@ def test_any_wrong_byte_gives_a_trace_or_a_trace_error(method: int) -> None:
     whole = archive(method)
     refused = 0
     for place in range(len(whole)):
-        for value in {0x00, 0x7F, 0xFF, whole[place] ^ 1} - {whole[place]}:
+        for value in {0xFF, whole[place] ^ 1} - {whole[place]}:
             data = whole[:place] + bytes([value]) + whole[place + 1 :]
             try:
                 trace.read(data)

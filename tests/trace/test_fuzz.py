@@ -76,7 +76,7 @@ def test_arbitrary_json_like_text(start: str, text: str) -> None:
 
 
 @given(st.lists(EVENTS, max_size=8), st.dictionaries(st.text(max_size=20), VALUES, max_size=3))
-@BOUNDED
+@settings(BOUNDED, max_examples=60)
 def test_any_values_in_events(events: list[Any], header: dict[str, Any]) -> None:
     survives(json.dumps({**header, "traceEvents": events}).encode("utf-8", "surrogatepass"))
 
@@ -90,7 +90,7 @@ def test_any_values_in_events(events: list[Any], header: dict[str, Any]) -> None
     ),
     st.booleans(),
 )
-@settings(BOUNDED, max_examples=400)
+@settings(BOUNDED, max_examples=200)
 def test_mutated_traces(
     seed: bytes, edits: list[tuple[float, int, bytes]], compressed: bool
 ) -> None:

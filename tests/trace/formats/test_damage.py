@@ -104,7 +104,7 @@ def test_anything_after_the_sign_of_a_format(head: bytes, rest: bytes) -> None:
         | st.binary(max_size=5),
     )
 )
-@BOUNDED
+@settings(BOUNDED, max_examples=30)
 def test_any_values_in_a_table(values: dict[str, object]) -> None:
     with TemporaryDirectory() as folder:
         row = kernel(1, 10, 20, 1) | values
