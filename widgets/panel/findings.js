@@ -21,7 +21,7 @@ export class FindingsView {
     this.act = act;
     this.open = open;
     this.trial = make("div", { class: "wb-trial", hidden: true });
-    this.list = make("div");
+    this.list = make("div", { class: "wb-listed" });
     this.heading = make("h3", { text: "Findings" });
     this.under = make("p", { class: "wb-under", hidden: true });
     this.measured = make("p", { class: "wb-quiet", hidden: true });
