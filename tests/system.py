@@ -81,6 +81,13 @@ NEEDS = (
         debian="nodejs",
         elsewhere="macOS: brew install node",
     ),
+    Need(
+        name="mpirun",
+        purpose="the tests of ranks",
+        find=lambda: _on_path(("mpirun",)),
+        debian="openmpi-bin",
+        elsewhere="macOS: brew install open-mpi",
+    ),
 )
 
 

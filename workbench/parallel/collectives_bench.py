@@ -18,6 +18,7 @@ from workbench.parallel.collectives_plan import BACKENDS, KINDS, SIZES, Plan, ab
 from workbench.parallel.mpirun import mpirun_arguments, mpirun_environment
 from workbench.parallel.process_tree import end_tree
 from workbench.recording.progress import Progress
+from workbench.workload.interrupts import Deferred
 
 POLL_S = 0.05
 LAST_LINES = 12
@@ -115,8 +116,9 @@ def _measure(plan: Plan, deadline: float) -> tuple[list[Measured], float | None,
                     started.append(_start(command, environment, said))
                 over = _wait(started, deadline)
         finally:
-            for process in started:
-                end_tree(process, grace_s=0.5)
+            with Deferred():
+                for process in started:
+                    end_tree(process, grace_s=0.5)
         failed = next((p.returncode for p in started if p.returncode), None)
         if failed is not None and not over:
             raise WorkloadError(_failure(plan, failed, folder))

@@ -161,7 +161,9 @@ class _Torch:
         if backend == "mpi":
             distributed.init_process_group("mpi")
         else:
-            store = distributed.FileStore(str(folder / "store"), count)
+            store = distributed.FileStore(  # type: ignore[attr-defined]
+                str(folder / "store"), count
+            )
             limit = timedelta(seconds=JOIN_S)
             distributed.init_process_group(
                 backend, store=store, rank=self.rank, world_size=count, timeout=limit
