@@ -48,7 +48,7 @@ ENDINGS = [
     pytest.param(
         "hang",
         TimeLimitError,
-        "(?s)time_limit_s=25.*rank1: .*in end",
+        "(?s)time_limit_s=90.*rank1: .*in end",
         marks=pytest.mark.soak,
     ),
 ]
@@ -58,7 +58,17 @@ ENDINGS = [
 def test_a_rank_that_fails_ends_all_and_says_why(how: str, kind: type, match: str) -> None:
     before = left()
     with pytest.raises(kind, match=match):
-        launch(end, {"how": how}, world_size=2, time_limit_s=25 if how == "hang" else 120)
+        launch(end, {"how": how}, world_size=2, time_limit_s=90 if how == "hang" else 120)
+    assert left() == before
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize(("how", "match"), [("raise", "failed first"), ("kill", "by SIGKILL")])
+def test_ranks_of_mpirun_end_alike(how: str, match: str) -> None:
+    before = left()
+    assert launch(end, {"how": "return"}, world_size=2, launcher="mpirun") == (0, 1)
+    with pytest.raises(RankError, match=f"rank 1 of 2 .*{match}"):
+        launch(end, {"how": how}, world_size=2, launcher="mpirun")
     assert left() == before
 
 

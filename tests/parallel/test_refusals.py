@@ -196,6 +196,23 @@ def test_a_rank_that_dies_without_a_word_is_named(code: int, words: str) -> None
         raise found
 
 
+MPIRUN = """
+mpirun noticed that process rank 1 with PID 0 on node vm exited on signal 9 (Killed).
+"""
+MPIRUN_CODE = """
+  Process name: [[45161,1],1]
+  Exit code:    7
+"""
+
+
+@pytest.mark.parametrize(
+    ("log", "words"), [(MPIRUN, "rank 1 of 2 was killed by SIGKILL"), (MPIRUN_CODE, "exit code 7")]
+)
+def test_what_open_mpi_says_of_a_dead_rank_is_understood(log: str, words: str) -> None:
+    """It ends rank 0 with it, which says nothing."""
+    assert words in str(explain([], [0, 1], log, 2))
+
+
 class Forked(nn.Module):
     """A branch that no step uses."""
 

@@ -8,7 +8,10 @@ from workbench.settings import Settings
 from workbench.widgets.controls import controls
 from workbench.widgets.words import word
 
-PARALLEL = "Several devices or processes (data, tensor, pipeline parallel): not possible yet."
+PARALLEL = (
+    "Moving a training that runs to several processes: not possible yet. "
+    "wb.profile(work, wb.Settings(parallel=...)) starts them for a Run."
+)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,6 +19,8 @@ _PEER = (
 )
 """What a rank says when another one is gone."""
 _CODES = re.compile(r"rank\s*:\s*(\d+)[^\n]*\n\s*exitcode\s*:\s*(-?\d+)")
+_OF_MPIRUN = re.compile(r"process rank (\d+) with PID \d+ on node \S+ exited on signal (\d+)")
+_CODES_OF_MPIRUN = re.compile(r"Process name: \[\[\d+,\d+\],(\d+)\]\s+Exit code:\s*(\d+)")
 _ENDED_BY_LAUNCHER = -int(signal.SIGTERM)
 
 
@@ -80,7 +82,7 @@ def explain(failures: Sequence[Failure], silent: Sequence[int], log: str, size: 
     own = [failure for failure in failures if not failure.follows_another]
     if own:
         return _told(own[0], size)
-    codes = {int(rank): int(code) for rank, code in _CODES.findall(log)}
+    codes = _exit_codes(log)
     died = [rank for rank in silent if codes.get(rank, 0) not in (0, _ENDED_BY_LAUNCHER)]
     if died:
         return RankError(_died(died[0], codes[died[0]], size))
@@ -92,6 +94,14 @@ def explain(failures: Sequence[Failure], silent: Sequence[int], log: str, size: 
             f"rank {silent[0]} of {size} ended without a result. The launcher says:\n{last}"
         )
     return RankError(f"the job of {size} ranks ended without a result.")
+
+
+def _exit_codes(log: str) -> dict[int, int]:
+    """How ranks ended, as torchrun or Open MPI say it; a signal is below 0."""
+    codes = {int(rank): -int(number) for rank, number in _OF_MPIRUN.findall(log)}
+    for found in (_CODES_OF_MPIRUN.findall(log), _CODES.findall(log)):
+        codes |= {int(rank): int(code) for rank, code in found}
+    return codes
 
 
 def _told(failure: Failure, size: int) -> Exception:

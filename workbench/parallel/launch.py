@@ -26,6 +26,8 @@ from workbench.workload.interrupts import Deferred
 PREFIX = "workbench-ranks-"
 LOOK_S = 0.05
 STACKS_S = 0.5
+_FRAMES = 5
+"""Innermost lines of a rank that are told when time is over."""
 _OF_LAUNCHERS = (
     *("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK", "ROLE_RANK"),
     *("MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_RUN_ID"),
@@ -191,7 +193,8 @@ def _too_long(folder: Path, limit_s: float, what: str) -> str:
     said = []
     for path in numbers:
         stack = path.with_suffix(".stacks").read_text(encoding="utf-8")
-        lines = [line.strip() for line in stack.splitlines() if line.startswith("  File")][:12]
+        lines = [line.strip() for line in stack.splitlines() if line.startswith("  File")]
+        lines = [line for line in lines if "<frozen" not in line][:_FRAMES]
         done = path.with_suffix(".result").exists()
         said.append(f"{path.stem}: " + ("done" if done else " < ".join(lines) or "starting"))
     where = "\n".join(said) or "no rank had started"

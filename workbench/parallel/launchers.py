@@ -33,11 +33,15 @@ def torchrun(world_size: int, folder: Path) -> Command:
     )
 
 
+_SESSION_FOLDERS = ("OMPI_MCA_orte_tmpdir_base", "PRTE_MCA_prte_tmpdir_base")
+"""Where Open MPI 4 and 5 put their own files, so that they go with the job's."""
+
+
 def mpirun(world_size: int, folder: Path) -> Command:
     """Open MPI's or MPICH's ``mpirun`` on this machine."""
     return Command(
         arguments=(*mpirun_arguments(world_size), sys.executable, "-m", *_worker(folder)),
-        environment=mpirun_environment(),
+        environment=mpirun_environment() | dict.fromkeys(_SESSION_FOLDERS, str(folder)),
     )
 
 

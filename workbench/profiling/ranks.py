@@ -1,6 +1,7 @@
 """``wb.profile`` in several ranks: each measures and records, and one Run holds all of them."""
 
 import shutil
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from workbench.workload import Workload
     from workbench.workload.training import Training
 
+TELL_S = 0.5
 _RUN = "run"
 _WORK = "work"
 
@@ -89,37 +91,51 @@ def spreading(order: Order) -> Parallel:
 
 
 def _shower(bar: Progress) -> Callable[[dict[str, Any]], None]:
+    """What hands on rank 0's words to the bar in the notebook."""
+    shown = [0]
+
     def show(event: dict[str, Any]) -> None:
-        if "stage" in event:
-            bar.stage(event["stage"])
         if "expect" in event:
             bar.expect(event["expect"])
-        if "step" in event:
+        for _ in range(event.get("step", shown[0]) - shown[0]):
             bar.advance()
+        shown[0] = max(shown[0], event.get("step", 0))
+        if "stage" in event:
+            loss = event.get("loss")
+            bar.stage(event["stage"] if loss is None else f"{event['stage']}, loss {loss:.4g}")
 
     return show
 
 
 class RankProgress(Progress):
-    """What rank 0 tells of its progress, for the bar in the notebook."""
+    """What rank 0 tells of its progress, for the bar in the notebook.
 
-    def __init__(self, rank: "Rank") -> None:
+    Steps are told a few times a second only: writing takes time, and the steps are measured.
+    """
+
+    def __init__(self, rank: "Rank", measured: Measured) -> None:
         super().__init__(shown=False, title="")
         self._rank = rank
+        self._measured = measured
         self._steps = 0
+        self._told = time.monotonic()
 
     def stage(self, text: str) -> None:
-        """Hand on what is going on."""
-        self._rank.say(stage=text)
+        """Hand on what is going on, how many steps are done, and the loss of the last block."""
+        self._rank.say(stage=text, step=self._steps, loss=self._measured.loss)
 
     def expect(self, more: int) -> None:
         """Hand on how many steps are to come."""
+        self._rank.say(step=self._steps)
         self._rank.say(expect=more)
 
     def advance(self) -> None:
-        """Hand on that a step is done."""
+        """Count a step, and hand it on when it is time."""
         self._steps += 1
-        self._rank.say(step=self._steps)
+        now = time.monotonic()
+        if now - self._told > TELL_S:
+            self._told = now
+            self._rank.say(step=self._steps)
 
 
 def record_rank(rank: "Rank", payload: dict[str, Any]) -> None:
@@ -149,7 +165,7 @@ def record_rank(rank: "Rank", payload: dict[str, Any]) -> None:
     window = measure(
         spread(work, order.settings, rank),
         replace(order, record=order.record if rank.number == 0 else _quiet(order)),
-        RankProgress(rank),
+        RankProgress(rank, measured),
         measured,
         agree=rank.agree,
         last=last,
