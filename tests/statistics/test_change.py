@@ -92,8 +92,17 @@ def test_two_long_blocks_a_side_are_enough_when_they_agree():
     assert compare_steps(a, b).verdict == "faster"
 
 
-@pytest.mark.parametrize("shape", [(2, 10), (4, 5), (10, 5)])
-@pytest.mark.parametrize("drift", [0.0, 0.03])
+@pytest.mark.parametrize(
+    ("drift", "shape"),
+    [
+        (0.0, (4, 5)),
+        *(
+            pytest.param(drift, shape, marks=pytest.mark.soak)
+            for drift, shape in ((0.0, (2, 10)), (0.0, (10, 5)), (0.03, (2, 10)), (0.03, (10, 5)))
+        ),
+        (0.03, (4, 5)),
+    ],
+)
 @pytest.mark.parametrize("noise", NOISES)
 def test_the_same_thing_is_seldom_called_faster_or_slower(
     noise: str, drift: float, shape: tuple[int, int]

@@ -138,8 +138,17 @@ def test_fp16_puts_everything_back_also_after_steps_that_it_skipped(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("start", ["spawn", "forkserver"])
-@pytest.mark.parametrize("name", ["cnn", "mlp", "image_folder"])
+@pytest.mark.parametrize(
+    ("name", "start"),
+    [
+        ("cnn", "spawn"),
+        ("mlp", "forkserver"),
+        pytest.param("mlp", "spawn", marks=pytest.mark.soak),
+        pytest.param("cnn", "forkserver", marks=pytest.mark.soak),
+        pytest.param("image_folder", "spawn", marks=pytest.mark.soak),
+        pytest.param("image_folder", "forkserver", marks=pytest.mark.soak),
+    ],
+)
 def test_workers_that_start_fresh_leave_nothing(name: str, start: Any, tmp_path: Path) -> None:
     """But tensors of a data set: torch moves them to shared memory, in the same objects."""
     work = SIX[name](tmp_path)
