@@ -1,7 +1,7 @@
 """``wb.capture``: the same measurement around a loop that exists already."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from types import TracebackType
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from workbench.errors import ProfilerBusyError, RunError, SettingError, WorkbenchError
 from workbench.profiling.active import Active
 from workbench.profiling.phases import CapturePlan
+from workbench.profiling.rank_folder import checked_ranks, folder_of, rank_of_job
 from workbench.profiling.results import explain_nothing, gather
 from workbench.profiling.watch import Watched, describe, known_length
 from workbench.profiling.writing import write_run
@@ -33,6 +34,7 @@ def capture(
     record: Record = _DEFAULT_RECORD,
     warmup: int = 2,
     steps: int = 10,
+    ranks: Sequence[int] | None = None,
 ) -> "Capture":
     """Record a window of your own training loop: nothing in it is rewritten.
 
@@ -54,8 +56,10 @@ def capture(
         record: What the profiler records beside operators and kernels.
         warmup: Steps before the window, at least 1: the first ones carry one-time costs.
         steps: Steps in the window; fewer when their trace would become too large.
+        ranks: In a job that torchrun, srun or mpirun launched, the ranks that record; all of them
+            when left out. Each writes ``folder/rank<N>``, and ``wb.open(folder)`` is one Run.
     """
-    return Capture(folder, record=record, warmup=warmup, steps=steps)
+    return Capture(folder, record=record, warmup=warmup, steps=steps, ranks=ranks)
 
 
 class Capture:
@@ -72,6 +76,7 @@ class Capture:
         warmup: int = 2,
         steps: int = 10,
         gives_way: bool = False,
+        ranks: Sequence[int] | None = None,
     ) -> None:
         check_records(None, record)
         for name, value in (("warmup", warmup), ("steps", steps)):
@@ -82,6 +87,9 @@ class Capture:
         target = as_folder(folder, "runs/capture")
         self._target = target if target.name not in ("", "..") else target / "capture"
         self._base = Path()
+        self._rank = rank_of_job()
+        self._chosen = checked_ranks(ranks)
+        self._passes = False
         self._plan = CapturePlan(warmup=warmup, steps=steps)
         self._record = record
         self._gives_way = gives_way
@@ -110,6 +118,9 @@ class Capture:
 
         if self._used:
             raise RunError("a capture is used once: call wb.capture(...) again for another one.")
+        if self._is_left_out():
+            self._used = self._passes = True
+            return self
         check_writable(self._target.parent)
         self._base = Path.cwd()  # the loop may change to another folder
         refuse_unfinished_start()
@@ -133,7 +144,9 @@ class Capture:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self._active is not None and self._active.is_copy():
+        if self._passes:
+            self._passes = False
+        elif self._active is not None and self._active.is_copy():
             self._drop(self._active)
         elif not self.is_elsewhere():
             self._close(error)
@@ -195,6 +208,8 @@ class Capture:
             RunError: called outside the with block, or on another thread than it was entered on.
         """
         active = self._active
+        if self._passes:
+            return
         if active is None:
             raise RunError("cap.step() belongs inside the `with wb.capture() as cap:` block.")
         if active.is_copy():
@@ -208,6 +223,22 @@ class Capture:
         active.step()
         if self._listeners:
             self._tell(active.schedule.done, waited_ns)
+
+    def _is_left_out(self) -> bool:
+        """Whether this rank does not record; says so where somebody asks for its Run."""
+        if self._chosen is None or self._rank is None or self._rank.rank in self._chosen:
+            return False
+        named = ", ".join(map(str, self._chosen))
+        self._problem = RunError(
+            f"rank {self._rank.rank} records nothing: ranks=({named}) do. Open their folder."
+        )
+        return True
+
+    def _place(self) -> Path:
+        """Where the Run goes: of a rank of a job, below the job's folder."""
+        if self._rank is None:
+            return self._target
+        return folder_of(self._target, self._rank, base=self._base)
 
     def _tell(self, step: int, waited_ns: int) -> None:
         for callback in tuple(self._listeners):
@@ -276,7 +307,7 @@ class Capture:
                     measured = gather(active.schedule, active.seen, error)
                     measured.notes[:0] = self.notes
                     measured.loader = active.loader
-                    self.folder = write_run(self._target, window, measured, base=self._base)
+                    self.folder = write_run(self._place(), window, measured, base=self._base)
                     self.notes = measured.notes
             except WorkbenchError as problem:
                 self._problem = problem

@@ -6,6 +6,7 @@ from typing import Any
 from workbench.errors import RunError
 from workbench.profiling.active import Seen
 from workbench.profiling.phases import CapturePlan, Phase, current_device
+from workbench.profiling.rank_folder import rank_of_job, said_of
 from workbench.profiling.schedule import Schedule
 from workbench.profiling.writing import Measured
 from workbench.recording.environment import dtype_costs
@@ -23,15 +24,17 @@ def gather(schedule: Schedule, seen: Seen, error: BaseException | None) -> Measu
     complete, planned = schedule.complete, schedule.plan.steps
     device = current_device()
     size = seen.loader.get("batch_size")
+    rank = rank_of_job()
     measured = Measured(
         record=schedule.record,
         effective={
             **seen.loader,
             "device": "cpu" if device is None else str(device),
             "threads": torch.get_num_threads(),
+            **said_of(rank),
         },
         profiled_step_ns=_of(schedule.phases, "window")[0][:complete],
-        samples_per_step=None if size is None else float(size),
+        samples_per_step=None if size is None else float(size) * (rank.world_size if rank else 1),
         garbage_collection=seen.garbage_collection,
         compilation=seen.compilation,
         load=seen.load,

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from workbench.parallel.launched import launched
 from workbench.recording.environment import environment, now, seeds
 from workbench.recording.loader.recorder import LoaderRecorder
 from workbench.recording.window import Window
@@ -126,4 +127,5 @@ def _rank() -> int:
 
     if distributed.is_available() and distributed.is_initialized():
         return distributed.get_rank()
-    return 0
+    found = launched()
+    return 0 if found is None else found.rank

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench.errors import RunError, TraceError
+from workbench.run.joining import join, rank_folders
 from workbench.run.reading import Watch, rank_of, ranks_of, unwatched
 from workbench.run.run import Run
 from workbench.units import name_text
@@ -51,7 +52,12 @@ def _open(path: str | Path, *, workers: int | None, watch: Callable[[Path], Watc
             "or a folder with one trace per rank."
         )
     if path.is_dir():
-        run = load(path, watch=watch) if _is_ours(path) else _folder_of_ranks(path, watch)
+        if _is_ours(path):
+            run = load(path, watch=watch)
+        elif folders := rank_folders(path):
+            run = join(path, folders, watch=watch)
+        else:
+            run = _folder_of_ranks(path, watch)
         if workers is not None:
             from workbench.trace import read_into_caches
 
