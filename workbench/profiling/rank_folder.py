@@ -33,7 +33,7 @@ def checked_ranks(ranks: Sequence[int] | None) -> tuple[int, ...] | None:
     """
     if ranks is None:
         return None
-    whole = not isinstance(ranks, str) and all(
+    whole = all(
         isinstance(rank, int) and not isinstance(rank, bool) and rank >= 0 for rank in ranks
     )
     if not whole or not ranks:
