@@ -42,6 +42,9 @@ def work() -> Workload:
         nn.Linear(16, 4),
     )
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
+    model(torch.randn(2, 16)).sum().backward()
+    optimizer.step()  # so that there is state, which goes with the parameters
+    optimizer.zero_grad()
     data = TensorDataset(torch.randn(40, 16), torch.randint(4, (40,)))
     made = Workload(model, data, loss=functional.cross_entropy, optimizer=optimizer, batch_size=8)
     torch.manual_seed(7)
