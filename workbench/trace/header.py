@@ -49,6 +49,12 @@ def read_header(frames: Frames, before: bytes, notes: Notes) -> dict[str, Any]:
     """
     offset = frames.offset
     after = frames.rest(_TAIL_LIMIT)
+    if after.lstrip(b" \t\r\n,").startswith(b"["):
+        message = (
+            "A second list stands behind the list of events, and was left out. Write it as a file "
+            "of its own."
+        )
+        notes.add(Violation(code="second_list", message=message))
     if not before:
         if after.strip():
             _note_second(notes, offset)

@@ -19,6 +19,11 @@ _FIRST_KEY = rb'"(?:ph|name|cat|pid|tid|ts|dur|id|args|s|bp|tts|func|cname|tdur)
 BETWEEN = re.compile(rb"\}" + _BLANK + rb"(,?)" + _BLANK + rb"(?=\{" + _BLANK + _FIRST_KEY + rb")")
 """The end of an event and what follows it up to the next one; the comma may be missing."""
 
+EVENT_START = re.compile(rb"\{" + _BLANK + _FIRST_KEY)
+CONTINUES = re.compile(rb"[\]} \t\r\n]*+," + _BLANK + rb"\{" + _BLANK + _FIRST_KEY)
+"""Another event behind closing brackets, which then close nothing: a document has ended there, or
+has another key."""
+
 
 def _spelled(key: str) -> bytes:
     """A key in every way that JSON allows to write it."""

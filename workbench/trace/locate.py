@@ -83,7 +83,7 @@ def _array(frames: Frames, start: int, place: Place) -> Place:
         start = _first_visible(frames, 1)
     first = frames.text(start, start + 1)
     empty = first == b"n" and place.form == "object"  # a null, which the parser passes over
-    if first not in (b"{", b"]", b"") and not empty:
+    if first not in (b"{", b"]", b"", b",") and not empty:
         raise _no_trace(frames, wrong_array([] if first == b"[" else first.decode("latin-1")))
     frames.drop(start)
     return place

@@ -9,7 +9,7 @@ import msgspec
 from workbench.trace import repair
 from workbench.trace.frames import CLOSE, OPEN, Frames
 from workbench.trace.gather import Gatherer
-from workbench.trace.layout import BETWEEN, Layout, learn
+from workbench.trace.layout import BETWEEN, CONTINUES, EVENT_START, Layout, learn
 from workbench.trace.lenient import to_event
 from workbench.trace.notes import Notes
 from workbench.trace.schema import EXACT, FAST, UNTYPED, WHOLE
@@ -22,6 +22,9 @@ _LONGEST_MENDED = 1 << 16
 _MOST_JOINED = 64
 """Pieces put together again where what looked like two events was one with nested objects."""
 _BETWEEN_EVENTS = b" \t\r\n,"
+_BRACKETS = b"]} \t\r\n"
+_WINDOW = 1 << 14
+_STRAY = "stray text between records"
 
 
 class Taken(NamedTuple):
@@ -39,6 +42,8 @@ class Found(NamedTuple):
     pieces: int = 1
     closed_at: int | None = None
     """Position behind the bracket that closes the array, where it stands in this piece."""
+    stray_at: int | None = None
+    """Position behind the event where neither another one nor the end of the array follows."""
 
 
 class Unparsable(Exception):  # noqa: N818
@@ -168,6 +173,8 @@ class Parser:
         text = frames.text()
         bounds = [(0, 0, True)]
         bounds += [(m.start() + 1, m.end(), bool(m.group(1))) for m in BETWEEN.finditer(text)]
+        bounds[0] = (0, len(text) - len(text.lstrip(_BETWEEN_EVENTS)), True)
+        self._pass_over(b"," + text[: bounds[0][1]], 0)
         starts = [bound[1] for bound in bounds]
         ends = [bound[0] for bound in bounds[1:]] + [len(text)]
         events: list[Any] = []
@@ -191,15 +198,49 @@ class Parser:
                 continue
             if found.event is not None:
                 events.append(found.event)
-            if found.mended:
-                self._notes.repaired(found.mended, offset)
-            if found.closed_at is not None:
-                self._add(events)
-                return Taken(1 + found.closed_at, closed=True)
             index += found.pieces
+            closed_at, mended = found.closed_at, found.mended
+            follows = index <= last and bounds[index][2]
+            if follows and not text[closed_at : ends[index - 1]].strip(_BRACKETS):
+                mended = _STRAY if closed_at is not None else mended
+                closed_at = None
+            if mended:
+                self._notes.repaired(mended, offset)
+            if found.stray_at is not None:
+                closed_at = self._read_strays(text, found.stray_at, ends[index - 1], events)
+            if closed_at is not None:
+                self._add(events)
+                return Taken(1 + closed_at, closed=True)
         self._add(events)
         used = len(text) if index > last else starts[index]
         return Taken(1 + used, closed=False)
+
+    def _read_strays(self, text: bytes, start: int, end: int, events: list[Any]) -> int | None:
+        """Read the events among text that stands between two; tells where the array ends."""
+        at = start
+        while match := EVENT_START.search(text, at, end):
+            event, length = _decode_first(text[match.start() : min(end, match.start() + _WINDOW)])
+            if length is None:
+                event, length = _decode_first(text[match.start() : end])
+            if length is None:
+                self._pass_over(text[at : match.end()], at)
+                at = match.end()
+                continue
+            self._pass_over(text[at : match.start()], at)
+            if event is not None:
+                events.append(event)
+            at = match.start() + length
+        close = text.find(b"]", at, end)
+        self._pass_over(text[at : end if close < 0 else close], at)
+        return None if close < 0 else close + 1
+
+    def _pass_over(self, text: bytes, at: int) -> None:
+        """Note text that is no event; a brace in it was one that cannot be read."""
+        offset = self._frames.offset + at
+        if b"{" in text:
+            self._notes.unreadable(offset + text.index(b"{"), text[text.index(b"{") :], self.read)
+        elif text.strip(_BETWEEN_EVENTS) or text.count(b",") > 1:
+            self._notes.repaired(_STRAY, offset)
 
     def _lost(self, text: bytes, offset: int, *, at_end: bool) -> int | None:
         """Note a record that is beyond repair; tells where the array ends behind the last one."""
@@ -231,10 +272,13 @@ class Parser:
         for attempt in repair.mend(piece):
             found = _decode_one(attempt.encode("utf-8", "replace"), start, "mended record")
             if found is not None:
-                if found.closed_at is not None:
-                    shift = len(attempt.encode("utf-8", "replace")) - len(piece)
-                    return found._replace(closed_at=max(start, found.closed_at - shift))
-                return found
+                shift = len(attempt.encode("utf-8", "replace")) - len(piece)
+                moved = {
+                    field: max(start, place - shift)
+                    for field in ("closed_at", "stray_at")
+                    if (place := getattr(found, field)) is not None
+                }
+                return found._replace(**moved)
         return None
 
 
@@ -245,13 +289,14 @@ def _decode_one(piece: bytes, start: int, mended: str) -> Found | None:
     rest = piece[end:]
     after = rest.lstrip(_BETWEEN_EVENTS)
     blank = rest[: len(rest) - len(after)]
-    closed_at = None
-    if after[:1] in (b"]", b"}"):
-        closed_at = start + end + len(blank) + (after[:1] == b"]")
-        mended = mended or ("trailing comma" if b"," in blank else "")
-    elif after:
-        mended = mended or "stray text between records"
-    return Found(event, mended, closed_at=closed_at)
+    at = start + end + len(blank)
+    if blank.count(b",") > 1:
+        mended = mended or _STRAY
+    if after[:1] not in (b"]", b"}") or CONTINUES.match(after):
+        return Found(event, mended, stray_at=at if after else None)
+    if after[:1] == b"}":
+        return Found(event, mended or "unclosed array", closed_at=at)
+    return Found(event, mended or ("trailing comma" if b"," in blank else ""), closed_at=at + 1)
 
 
 def _decode_first(piece: bytes) -> tuple[Any, int | None]:
@@ -306,4 +351,6 @@ def _end_of_array(error: Exception, frames: Frames) -> int | None:
     if match is None:
         return None
     close = frames.buffer.rfind(b"]", 0, int(match.group(1)) - 1)
-    return close + 1 if close >= 0 else None
+    if close < 0 or CONTINUES.match(frames.buffer, close + 1, frames.end):
+        return None
+    return close + 1
