@@ -252,3 +252,14 @@ def test_what_the_reader_found_comes_first() -> None:
     assert trust(replace(trace, violations=(mended,))) == Trust(
         ok=True, violations=(replace(mended, voids=()),)
     )
+
+
+def test_what_to_do_about_lost_launches_depends_on_what_was_recorded() -> None:
+    """A device alone needs its host; with one, the file leaves out what would join them."""
+    made = Kineto(gpu=True)
+    made.kernel("gemm", 10, 100)
+    (alone,) = [v for v in trust(made).violations if v.code == "missing_launch"]
+    assert alone.message.endswith("Record host and device activities together.")
+    made.op("aten::mm", 0, 20)
+    (both,) = [v for v in trust(made).violations if v.code == "missing_launch"]
+    assert "no call of it carries their correlation" in both.message

@@ -156,12 +156,22 @@ def _missing_launch(trace: Trace, launches: Launches) -> Iterator[Violation]:
             code="missing_launch",
             message=(
                 f"{len(lost)} of {len(rows)} device records have no launch record: what their "
-                "gaps waited for is unknown. Record host and device activities together."
+                f"gaps waited for is unknown. {_why_unjoined(trace)}"
             ),
             count=len(lost),
             share=_share_of_device_time(trace, lost),
             voids=CAUSES,
         )
+
+
+def _why_unjoined(trace: Trace) -> str:
+    """What to do about device records without a launch record."""
+    if not len(trace.events.rows(Kind.OPERATOR, Kind.RUNTIME, Kind.DRIVER)):
+        return "Record host and device activities together."
+    return (
+        "The host was recorded, but no call of it carries their correlation: they were launched "
+        "before the recording began, or what wrote the file leaves it out."
+    )
 
 
 def _missing_kernel(trace: Trace, launches: Launches) -> Iterator[Violation]:
