@@ -35,6 +35,12 @@ class Saving(NamedTuple):
     """A cause, a class of work, ``host``, ``late_ranks`` or ``family:NAME``."""
     label: str
     ns: float
+    of_ns: float | None = None
+    """The step that it is capped by, where that is the one without the profiler."""
+
+    def share(self, length: int) -> float:
+        """Of the step that it is a part of: the one drawn, or the shorter one that caps it."""
+        return min(self.ns / (self.of_ns or length), 1.0)
 
 
 class Stretch(NamedTuple):
@@ -105,7 +111,7 @@ def headline(by_kind: Mapping[str, int], length: int, savings: Sequence[Saving])
     if not savings:
         return said
     best = savings[0]
-    most = share_text(min(best.ns / length, 1.0))
+    most = share_text(best.share(length))
     return f"{said}; the largest saving is at most {most}: {best.label}"
 
 
@@ -172,8 +178,7 @@ def _layout(savings: Sequence[Saving], length: int) -> dict[str, Any]:
             "anchor": "x2",
         }
         said = [
-            f"<b>{time_text(each.ns)}</b>  {share_text(min(each.ns / length, 1.0))}"
-            for each in savings
+            f"<b>{time_text(each.ns)}</b>  {share_text(each.share(length))}" for each in savings
         ]
         labels = [names.label(each.label) for each in savings]
         layout["annotations"] = row_labels(list(zip(labels, said, strict=True)), yref="y2")
@@ -209,7 +214,7 @@ def _bars(savings: Sequence[Saving], length: int) -> dict[str, Any]:
     scale = time_scale(savings[0].ns)
     said = [
         f"<b>{names.plain(each.label)}</b><br>a step saves at most {exact(each.ns)}"
-        f"<br>{share_text(min(each.ns / length, 1.0))} of it"
+        f"<br>{share_text(each.share(length))} of it"
         for each in savings
     ]
     return {

@@ -134,7 +134,15 @@ class Replayed:
             path.kind,
             kinds=PATH_KINDS,
             by_kind=path.by_kind,
-            savings=[Saving(each.name, each.label, each.saving_ns) for each in self.outcomes or ()],
+            savings=[
+                Saving(
+                    each.name,
+                    each.label,
+                    each.saving_ns,
+                    self._rank.record_step_ns if each.capped else None,
+                )
+                for each in self.outcomes or ()
+            ],
             step=path.numbers[0],
         )
 
