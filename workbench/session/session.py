@@ -1,7 +1,7 @@
 """A live training session: start, pause, switch, look closer, compare, stop."""
 
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -236,10 +236,7 @@ class Session:
     def _samples_per_s(self) -> float | None:
         if self._engine.board.status != "running":
             return None
-        steps = self._engine.telemetry.last(_RATE_STEPS)
-        took = float(steps["step_ns"].sum())
-        samples = float(np.nansum(steps["samples"]))
-        return samples / took * 1e9 if took > 0 and samples > 0 else None
+        return rate(self._engine.telemetry.last(_RATE_STEPS))
 
     @property
     def telemetry(self) -> Telemetry:
@@ -290,6 +287,18 @@ class Session:
     def __repr__(self) -> str:
         state = self.state
         return f"Session({self.work.title}, {state.status}, step {state.step}: {state.doing})"
+
+
+def rate(steps: Mapping[str, Any]) -> float | None:
+    """Samples a second over the steps under the last one's settings, without those profiled.
+
+    It is the time of the steps themselves: a pause or a comparison between two of them is in none.
+    """
+    if not len(steps["step_ns"]):
+        return None
+    mine = (steps["change"] == steps["change"][-1]) & ~steps["profiled"]
+    took, samples = (float(np.nansum(steps[name][mine])) for name in ("step_ns", "samples"))
+    return samples / took * 1e9 if took > 0 and samples > 0 else None
 
 
 def _abandon(engine: Engine) -> None:
