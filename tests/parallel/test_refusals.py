@@ -243,6 +243,12 @@ class Viewing(Mixing):
         return self.fc2(self.fc1(inputs).view(-1, 4))
 
 
+def tied() -> nn.Sequential:
+    """The same layer comes first and last."""
+    layer = nn.Linear(4, 4)
+    return nn.Sequential(layer, nn.Linear(4, 4), layer)
+
+
 CASES: dict[str, tuple[Any, Settings, str]] = {
     "mixing": (Mixing, Settings(parallel="tp"), "the model gives something else than before"),
     "viewing": (Viewing, Settings(parallel="tp"), "does not bear layers that are divided"),
@@ -251,6 +257,11 @@ CASES: dict[str, tuple[Any, Settings, str]] = {
         None,
         Settings(parallel=Parallel(mode="pp", micro_batches=3)),
         "does not divide into 3 micro-batches",
+    ),
+    "tied": (
+        tied,
+        Settings(parallel=Parallel(mode="pp", split=("1",))),
+        "0.bias, 0.weight is used by several stages",
     ),
     "uneven": (None, Settings(parallel="ddp", batch_size=3), "3 samples does not divide by 2"),
     "frozen": (

@@ -1,5 +1,6 @@
 """``pp``: layers one after the other on different ranks, micro-batches flowing through them."""
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -108,6 +109,7 @@ def _begin(plan: Plan, parallel: Parallel, rank: Rank, inputs: Tensor, notes: li
     cuts = list(parallel.split or choose_cuts(model, _forward(model, example), size, rank.agree))
     stage_module = stage_of(model, cuts, rank.number, example)
     names = names_of(model)
+    _check_held(stage_module, names, rank)
     notes += repoint(plan.work.optimizers, names, stage_module)
     notes.append(f"{size} stages; the later ones begin with {', '.join(cuts)}")
     stage = PipelineStage(stage_module, rank.number, size, plan.device)
@@ -117,6 +119,30 @@ def _begin(plan: Plan, parallel: Parallel, rank: Rank, inputs: Tensor, notes: li
         first=rank.number == 0,
         last=rank.number == size - 1,
     )
+
+
+def _check_held(stage: nn.Module, names: dict[int, str], rank: Rank) -> None:
+    """Refuse weights that two stages would train each for itself, or that no optimizer knows.
+
+    Raises:
+        SettingError: Naming them.
+    """
+    held = [names.get(id(parameter)) for parameter in stage.parameters()]
+    every = rank.gather(held)
+    if any(name is None for each in every for name in each):
+        raise SettingError(
+            "parallel='pp' cannot act: torch made copies of weights while it cut the model, which "
+            "no optimizer knows: of a weight that several stages use, for instance. Untie it, "
+            "write the model as an nn.Sequential, or use another mode."
+        )
+    counts = Counter(name for each in every for name in set(each))
+    shared = sorted(name for name, count in counts.items() if count > 1)
+    if shared:
+        raise SettingError(
+            f"parallel='pp' cannot act: {', '.join(shared[:3])} is used by several stages, and "
+            "each would train its own copy. Cut so that one stage uses it, "
+            "Parallel(mode='pp', split=...), untie it, or use another mode."
+        )
 
 
 def _forward(model: nn.Module, example: Tensor) -> Callable[[], Any]:

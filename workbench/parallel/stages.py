@@ -146,14 +146,14 @@ def stage_of(model: nn.Module, cuts: Sequence[str], number: int, example: Any) -
     Raises:
         SettingError: When torch cannot trace the model.
     """
-    children = [name for name, _ in model.named_children()]
+    members = list(model._modules.items())  # named_children() leaves out one that comes twice
+    children = [name for name, _ in members]
     if type(model) is nn.Sequential and all(cut in children for cut in cuts):
         bounds = [0, *(children.index(cut) for cut in cuts), len(children)]
         if bounds != sorted(set(bounds)):
             raise SettingError(f"split={tuple(cuts)} is not in the order in which they run.")
-        mine = list(model.named_children())[bounds[number] : bounds[number + 1]]
         stage = nn.Sequential()
-        for name, child in mine:
+        for name, child in members[bounds[number] : bounds[number + 1]]:
             stage.add_module(name, child)
         return stage
     return _traced(model, cuts, number, example)
