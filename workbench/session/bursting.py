@@ -17,10 +17,6 @@ from workbench.session.told import forget, told
 
 KEPT = 100
 """Steps without the profiler that go into the Run as its step times of record."""
-_STREAM = (
-    "{kind} is read from its beginning by every new worker, so the workers of an epoch that goes "
-    "on are not replaced by recorded ones in a burst: wb.profile starts them itself"
-)
 
 
 def record(live: Live, burst: Burst) -> None:
@@ -94,8 +90,9 @@ def _looked_into(live: Live, loader: LoaderRecorder) -> Iterator[None]:
     try:
         if loader.probe.is_on:
             live.course.probe = loader.probe
-            if not feed.look_into(loader.probe):
-                loader.probe.notes.append(_STREAM.format(kind=feed.source.kind))
+            why = feed.look_into(loader.probe)
+            if why is not None:
+                loader.probe.notes.append(f"{why}: wb.profile records them from their start")
         yield
     finally:
         live.course.probe = None

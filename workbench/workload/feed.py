@@ -135,21 +135,27 @@ class Feed:
         if self._batches is not None:
             self._batches.restart()
 
-    def look_into(self, probe: Probe) -> bool:
+    def look_into(self, probe: Probe) -> str | None:
         """Let ``probe`` look into the loader of now, and into those that start later.
 
+        Workers are started anew for it where the new ones go on with the very samples that are
+        left of the epoch, in the same order.
+
         Returns:
-            Whether it sees the workers, too: they are started anew for it where the new ones go on
-            with the very samples that are left of the epoch, in the same order.
+            Why it sees workers only from outside until the next epoch; ``None`` if it sees all.
         """
         batches = self.batches
-        disordered = not getattr(self.source.loader, "in_order", True)
-        if self._placed and not (disordered and batches.workers()):
+        why = None
+        if not self._placed:
+            why = f"{self.source.kind} is read from its beginning by every new worker"
+        elif batches.workers() and not getattr(self.source.loader, "in_order", True):
+            why = "with in_order=False nobody knows at which sample new workers would go on"
+        if why is None:
             self.restart()
             batches.probe = probe
-            return True
-        batches.join(probe)
-        return not batches.workers()
+        else:
+            batches.join(probe)
+        return why if batches.workers() else None
 
     def look_away(self) -> None:
         """Nobody looks into loaders any more."""
