@@ -8,7 +8,7 @@ from torch import nn
 from torch.utils.data import DataLoader, IterableDataset
 
 from workbench.machine.toolchain import compile_lacks
-from workbench.settings import Settings
+from workbench.settings import Parallel, Settings
 from workbench.workload.compilation import is_compiled
 from workbench.workload.loader import WorkerStart, shards, start_method
 from workbench.workload.precision import matmul_precision, precision_name
@@ -36,6 +36,7 @@ def effective_values(
         "optimizers": [type(optimizer).__name__ for optimizer in work.optimizers],
         "schedulers": [type(scheduler).__name__ for scheduler in work.schedulers],
         "device": str(device),
+        "parallel": _parallel(settings, model),
         "precision": precision_name(settings.precision, device, dtype),
         "matmul_precision": matmul_precision(),
         "compile": settings.compile if settings.compile is not None else is_compiled(model),
@@ -139,6 +140,14 @@ def _loop(group: dict[str, Any]) -> str | None:
     if fused or foreach:
         return "fused" if fused else "foreach"
     return "single" if foreach is False else None
+
+
+def _parallel(settings: Settings, model: Any) -> Any:
+    """The mode asked for, or that of the user's own wrapper; ``None`` for one process."""
+    if isinstance(settings.parallel, Parallel):
+        return settings.parallel.to_json()
+    wrappers = {nn.DataParallel: "dp", nn.parallel.DistributedDataParallel: "ddp"}
+    return next((name for kind, name in wrappers.items() if isinstance(model, kind)), None)
 
 
 def _affinity() -> list[int] | None:
