@@ -52,6 +52,7 @@ soak: $(TOOLS)  ## Run what takes long: benchmarks, an hour of fuzzing, soak tes
 	$(BIN)/python -m tests.system
 	for each in benchmarks/*.py; do [ ! -e "$$each" ] || $(BIN)/python "$$each" || exit 1; done
 	$(BIN)/python -m tests.soak.fuzz --minutes $(FUZZ_MINUTES)
+	$(BIN)/python -m tests.soak.answers --minutes 10
 	$(PYTEST) -m soak
 
 clean:  ## Remove .venv, caches and build outputs; runs stay
