@@ -2,6 +2,11 @@
 
 from dataclasses import fields
 
+import pytest
+import torch
+
+import workbench as wb
+from workbench.session import Session, session
 from workbench.settings import Settings
 from workbench.widgets.panel.grouping import GROUPS, grouped, presets
 from workbench.workload.capability import Offer
@@ -27,6 +32,21 @@ def test_parallelism_says_that_it_is_not_possible_yet():
     notes = {group["name"]: group["note"] for group in told["groups"]}
 
     assert "not possible yet" in notes["Parallelism"]
+
+
+def test_modes_that_need_processes_cannot_be_chosen_in_a_session(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(session, "offers", lambda _work: ())  # of the machine: takes seconds
+    model = torch.nn.Linear(2, 2)
+    work = wb.Workload(
+        model,
+        [(torch.ones(2), torch.ones(2))],
+        loss=torch.nn.functional.mse_loss,
+        optimizer=torch.optim.SGD(model.parameters()),
+    )
+    values = row(grouped(Session(work).offers(), {}, 4), "parallel")["values"]
+
+    assert {name for name, told in values.items() if told["state"] == "refused"} >= {"ddp", "fsdp"}
+    assert values["ddp"]["reason"].endswith("wb.profile starts them.")
 
 
 def test_a_switch_that_nothing_can_act_on_says_why():

@@ -15,6 +15,7 @@ from workbench.session.engine import Engine
 from workbench.session.records import Change, State
 from workbench.session.trial import Trial
 from workbench.settings import Record, Settings, check_records
+from workbench.settings.parallel import MODES, Parallel
 from workbench.store.names import as_folder
 from workbench.workload import Workload
 from workbench.workload.capability import Offer, offers
@@ -262,6 +263,12 @@ class Session:
         """What every switch could do on this workload and machine."""
         return (
             *offers(self.work),
+            Offer(
+                field="parallel",
+                values=tuple(mode for mode in MODES if Parallel(mode=mode).spreads),  # type: ignore[arg-type]
+                state="refused",
+                reason="it acts in processes of its own: wb.profile starts them.",
+            ),
             Offer(
                 field="parallelism",
                 values=(),
