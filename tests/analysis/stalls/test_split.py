@@ -126,6 +126,42 @@ def test_threads_that_get_no_processor_are_no_hand_over() -> None:
     assert found == {"decode": 20, "oversubscription": 21, "transfer": 9, "other": 1}
 
 
+def behind_another(cpu: float) -> dict[str, float]:
+    """Batch 0 lies in the pipe from 22 until 60, while batch 1 is unpickled from 25 to 55.
+
+    The other worker, which has to be asked for its tensors meanwhile, computes from 20 to 50.
+    """
+    unpickled = {"unpickle_ns": 30_000, "unpickle_cpu_ns": round(cpu * 1000)}
+    own = {"unpickle_ns": 2_000, "unpickle_cpu_ns": 2_000}
+    found = records(
+        batch(0, worker=0, wait=(0, 63), fetch=(0, 20), received=62, **sent(20, 22, cpu=2), **own),
+        batch(1, worker=1, wait=(64, 65), fetch=(0, 18), received=55, **unpickled),
+        batch(3, worker=1, fetch=(20, 50)),
+    )
+    return told(split(found, spans((0, 63))))
+
+
+def test_a_batch_behind_anothers_unpickling_waits_for_what_that_waits_for() -> None:
+    """Of its 30 the other one's worker computes for 25: decoding, not transfer."""
+    assert behind_another(cpu=5) == {"decode": 45, "transfer": 17, "other": 1}
+    # 20 of the 30 are work of unpickling: only 10 can have been waiting for the lock.
+    assert behind_another(cpu=20) == {"decode": 30, "transfer": 32, "other": 1}
+
+
+def test_a_wait_for_a_processor_counts_from_when_the_batch_before_had_come() -> None:
+    """Batch 1 was received until 40; from then until 50 the thread had no processor for 8."""
+    found = records(
+        batch(0, worker=0, wait=(0, 51), fetch=(0, 20), received=50, receive_run_delay_ns=8_000),
+        batch(1, worker=1, fetch=(0, 18), wait=(52, 53), received=40, unpickle_ns=15_000),
+    )
+    assert told(split(found, spans((0, 51)))) == {
+        "decode": 20,
+        "transfer": 22,  # 20 to 25, 15 of the other one's unpickling, 2 of the last 10
+        "oversubscription": 8,
+        "other": 1,
+    }
+
+
 def test_decoding_of_another_worker_holds_no_lock_of_this_one() -> None:
     found = records(
         batch(0, worker=0, wait=(0, 53), fetch=(0, 20), received=52, **sent(21, 50, cpu=2)),

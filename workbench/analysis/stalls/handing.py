@@ -3,7 +3,8 @@
 A thread of its worker pickles it beside the fetch of the next one, and another gives the training
 process what it asks for while it unpickles. Where that fetch computes in Python it holds the
 interpreter's lock, and they wait for it, up to the switch interval (5 ms) at every turn. No faster
-hand-over ends such a wait; cheaper samples do. Nor does it where threads get no processor.
+hand-over ends such a wait; cheaper samples do. Nor does it where threads get no processor. A
+batch in the pipe, while another one is unpickled, waits for what holds that one up.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from workbench.analysis.stalls.batches import MISSING, Batches
 from workbench.analysis.stalls.chain import Chain, Link
 from workbench.analysis.stalls.fetch import FetchShares
-from workbench.analysis.stalls.parts import PART, PARTS, Times, rounded
+from workbench.analysis.stalls.parts import PART, PARTS, Rows, Times, rounded
 from workbench.analysis.stalls.serving import busy_spans, inside_of, pin_spans, worker_key
 
 _HELD = ("decode", "oversubscription", "collate")
@@ -28,9 +29,56 @@ def handing_over(pieces: Chain, got: Batches, batches: Batches, shares: FetchSha
     Of the time beside a fetch of its worker, at most the share in which that fetch computed can
     have held the lock, and none of the CPU time that pickling or unpickling used itself.
     """
+    cut, of = _behind_others(pieces, got)
+    amounts = np.zeros((len(pieces.start), len(PARTS)), np.int64)
+    np.add.at(amounts, of, _each(cut, got, batches, shares))
+    return amounts
+
+
+def _behind_others(pieces: Chain, got: Batches) -> tuple[Chain, Rows]:
+    """Pieces in the pipe while another batch was unpickled as pieces of that; and whose they are.
+
+    One thread unpickles all batches of a loader, one after the other.
+    """
+    known = (got.unpacked_from != MISSING) & (got.received > got.unpacked_from)
+    piped = pieces.link == Link.TRANSFER
+    rest = np.flatnonzero(~piped)
+    found, whose = [_rows(pieces, rest)], [rest]
+    for stream in np.unique(got.stream[pieces.batch[piped]]):
+        mine = np.flatnonzero(piped & (got.stream[pieces.batch] == stream))
+        others = np.flatnonzero(known & (got.stream == stream)).astype(np.int32)
+        others = others[np.argsort(got.unpacked_from[others], kind="stable")]
+        begun, ended = got.unpacked_from[others], got.received[others]
+        own = _rows(pieces, mine)
+        edges = np.unique(np.concatenate((own.start, own.end, begun, ended)))
+        start, end = edges[:-1], edges[1:]
+        at = _inside(own.start, own.end, start)
+        start, end, at = start[at >= 0], end[at >= 0], at[at >= 0]
+        behind = _inside(begun, ended, start)
+        link = np.where(behind >= 0, Link.UNPACKING, Link.TRANSFER).astype(np.int32)
+        batch = np.where(behind >= 0, np.append(others, -1)[behind], own.batch[at])
+        found.append(Chain(start, end, batch, link))
+        whose.append(mine[at])
+    times = (np.concatenate([cut.start for cut in found]), np.concatenate([c.end for c in found]))
+    rows = (np.concatenate([cut.batch for cut in found]), np.concatenate([c.link for c in found]))
+    return Chain(*times, *rows), np.concatenate(whose).astype(np.int32)
+
+
+def _rows(pieces: Chain, rows: NDArray[np.int64]) -> Chain:
+    return Chain(pieces.start[rows], pieces.end[rows], pieces.batch[rows], pieces.link[rows])
+
+
+def _inside(start: Times, end: Times, at: Times) -> NDArray[np.int64]:
+    """The stretch that each instant lies in, or -1; stretches are sorted and disjoint."""
+    place = np.searchsorted(start, at, "right") - 1
+    return np.where((place >= 0) & (at < np.append(end, MISSING)[place]), place, -1)
+
+
+def _each(pieces: Chain, got: Batches, batches: Batches, shares: FetchShares) -> Times:
+    """The same of pieces that each are in the batch's own hand-over."""
     length = pieces.end - pieces.start
     amounts = np.zeros((len(length), len(PARTS)), np.int64)
-    delayed = (length * _delayed(pieces, got)).astype(np.int64)
+    delayed = _delayed(pieces, got)
     pinning = np.where(
         pieces.link == Link.TRANSFER,
         inside_of(pieces.start, pieces.end, got.stream[pieces.batch] << 32, pin_spans(batches)),
@@ -118,14 +166,26 @@ def _own(pieces: Chain, got: Batches) -> NDArray[np.float64]:
     return _share(cpu, start, end)
 
 
-def _delayed(pieces: Chain, got: Batches) -> NDArray[np.float64]:
-    """Of its worker's side, or of the training process's, the share without a processor."""
+def _delayed(pieces: Chain, got: Batches) -> Times:
+    """Of each piece, how long its worker's side, or the training process's, had no processor."""
     sending, batch = pieces.link == Link.SENDING, pieces.batch
-    sent = np.where(got.sent == MISSING, got.fetch_end, got.sent)[batch]
-    start = np.where(sending, got.fetch_end[batch], np.minimum(sent, got.received[batch]))
-    end = np.where(sending, sent, got.received[batch])
+    sent = np.where(got.sent == MISSING, got.fetch_end, got.sent)
+    begun = np.minimum(np.maximum(sent, _received_before(got)), got.received)
+    start = np.where(sending, got.fetch_end[batch], begun[batch])
+    end = np.where(sending, sent[batch], got.received[batch])
     delay = np.where(sending, got.sending_delay[batch], got.receiving_delay[batch])
-    return _share(delay, start, end)
+    inside = np.minimum(pieces.end, end) - np.maximum(pieces.start, start)
+    delayed: Times = (np.maximum(inside, 0) * _share(delay, start, end)).astype(np.int64)
+    return delayed
+
+
+def _received_before(got: Batches) -> Times:
+    """When the thread that received each batch had done with the one before it."""
+    order = np.lexsort((got.received, got.stream))
+    found = np.full(len(got), MISSING)
+    same = got.stream[order][1:] == got.stream[order][:-1]
+    found[order[1:]] = np.where(same, got.received[order[:-1]], MISSING)
+    return found
 
 
 def _share(part: Times, start: Times, end: Times) -> NDArray[np.float64]:
