@@ -46,7 +46,7 @@ def test_modes_that_need_processes_cannot_be_chosen_in_a_session(monkeypatch: py
     values = row(grouped(Session(work).offers(), {}, 4), "parallel")["values"]
 
     assert {name for name, told in values.items() if told["state"] == "refused"} >= {"ddp", "fsdp"}
-    assert values["ddp"]["reason"].endswith("wb.profile starts them.")
+    assert values["ddp"]["reason"].endswith("which wb.profile starts.")
 
 
 def test_a_switch_that_nothing_can_act_on_says_why():

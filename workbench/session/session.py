@@ -267,13 +267,8 @@ class Session:
                 field="parallel",
                 values=tuple(mode for mode in MODES if Parallel(mode=mode).spreads),  # type: ignore[arg-type]
                 state="refused",
-                reason="it acts in processes of its own: wb.profile starts them.",
-            ),
-            Offer(
-                field="parallelism",
-                values=(),
-                state="refused",
-                reason="not possible yet: a session trains in one process.",
+                reason="not possible yet in a session: they are processes of their own, which "
+                "wb.profile starts.",
             ),
         )
 

@@ -5,9 +5,8 @@ import tarfile
 from typing import Any
 
 from workbench.errors import TraceError
-from workbench.trace.packed import Damage, Reader
+from workbench.trace.packed import Damage, Reader, Text
 
-_OUTPUT = 1 << 18
 _TAR_MARK = slice(257, 262)
 _SHOWN = 8
 
@@ -19,7 +18,7 @@ def is_tar(head: bytes) -> bool:
     return head[_TAR_MARK] == b"ustar"
 
 
-class Archived:
+class Archived(Text):
     """The one trace of a tar archive.
 
     Its members are walked through once; that there is a second trace shows behind the first.
@@ -68,19 +67,6 @@ class Archived:
         except (tarfile.TarError, EOFError, ValueError) as error:
             raise self._broken(error) from None
         return found
-
-    def read_into(self, view: memoryview) -> int:
-        """Fill the view as far as one read goes; 0 at the end."""
-        found = self.read(len(view))
-        view[: len(found)] = found
-        return len(found)
-
-    def read_rest(self, limit: int) -> bytes:
-        """Everything that is left, but not more than about the limit."""
-        pieces = bytearray()
-        while len(pieces) <= limit and (piece := self.read(_OUTPUT)):
-            pieces += piece
-        return bytes(pieces)
 
     def _next(self) -> Any:
         while (entry := self._tar.next()) is not None:

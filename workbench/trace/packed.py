@@ -30,6 +30,27 @@ class Reader(Protocol):
         """At most ``size`` bytes; none at the end."""
 
 
+class Text:
+    """What gives the bytes of a text, in the ways in which they are asked for."""
+
+    def read(self, size: int, /) -> bytes:
+        """At most ``size`` bytes; none at the end."""
+        raise NotImplementedError
+
+    def read_into(self, view: memoryview) -> int:
+        """Fill the view as far as one read goes; 0 at the end."""
+        found = self.read(len(view))
+        view[: len(found)] = found
+        return len(found)
+
+    def read_rest(self, limit: int) -> bytes:
+        """Everything that is left, but not more than about the limit."""
+        pieces = bytearray()
+        while len(pieces) <= limit and (piece := self.read(_OUTPUT)):
+            pieces += piece
+        return bytes(pieces)
+
+
 class Damage:
     """What was found wrong with the bytes of a file."""
 
@@ -122,7 +143,7 @@ def packing_of(head: bytes) -> Packing | None:
     return None
 
 
-class Decompressed:
+class Decompressed(Text):
     """A compressed stream, also of several parts one after the other, as plain bytes."""
 
     def __init__(
@@ -172,19 +193,6 @@ class Decompressed:
                 self._damage.stop("the compressed data stop in the middle")
         found, self._rescued = self._rescued[:size], self._rescued[size:]
         return found
-
-    def read_into(self, view: memoryview) -> int:
-        """Fill the view as far as one read goes; 0 at the end."""
-        found = self.read(len(view))
-        view[: len(found)] = found
-        return len(found)
-
-    def read_rest(self, limit: int) -> bytes:
-        """Everything that is left, but not more than about the limit."""
-        pieces = bytearray()
-        while len(pieces) <= limit and (piece := self.read(_OUTPUT)):
-            pieces += piece
-        return bytes(pieces)
 
     def _used(self) -> int:
         return self._before + len(self._piece)

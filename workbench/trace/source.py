@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 
 from workbench.errors import TraceError
 from workbench.trace.archived import Archived, is_tar
-from workbench.trace.packed import PIECE, Damage, Decompressed, Reader, packing_of
+from workbench.trace.packed import PIECE, Damage, Decompressed, Reader, Text, packing_of
 from workbench.trace.pipes import open_pipe
 from workbench.trace.zipped import ZIP_MAGIC, open_zip
 from workbench.units import name_text
@@ -201,7 +201,7 @@ def _seekable(file: Any) -> bool:
         return False
 
 
-class _Stream:
+class _Stream(Text):
     """A raw file, read in pieces that count as taken."""
 
     def __init__(self, source: Source) -> None:
@@ -211,9 +211,3 @@ class _Stream:
         found: bytes = self._source._raw.read(size) or b""
         self._source.taken += len(found)
         return found
-
-    def read_rest(self, limit: int) -> bytes:
-        pieces = bytearray()
-        while len(pieces) <= limit and (piece := self.read(1 << 20)):
-            pieces += piece
-        return bytes(pieces)

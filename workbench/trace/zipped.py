@@ -15,7 +15,7 @@ from typing import Any, BinaryIO, NamedTuple
 from isal import isal_zlib
 
 from workbench.errors import TraceError
-from workbench.trace.packed import Damage, Decompressed, Inflate, Packing, Reader
+from workbench.trace.packed import Damage, Decompressed, Inflate, Packing, Reader, Text
 
 _LOCAL = struct.Struct("<4sHHHHHIIIHH")
 ZIP_MAGIC = b"PK\x03\x04"
@@ -70,7 +70,7 @@ def open_zip(name: str, file: BinaryIO, damage: Damage) -> Reader:
     return Unzipped(file, start, chosen, damage)
 
 
-class Unzipped:
+class Unzipped(Text):
     """A member of a zip archive as a stream; its checksum is compared at its end."""
 
     def __init__(self, file: BinaryIO, start: int, member: _Member, damage: Damage) -> None:
@@ -94,19 +94,6 @@ class Unzipped:
         elif size and self._expected not in (None, self._checksum) and not self._damage.stopped:
             self._damage.checksum = True
         return found
-
-    def read_into(self, view: memoryview) -> int:
-        """Fill the view as far as one read goes; 0 at the end."""
-        found = self.read(len(view))
-        view[: len(found)] = found
-        return len(found)
-
-    def read_rest(self, limit: int) -> bytes:
-        """Everything that is left, but not more than about the limit."""
-        pieces = bytearray()
-        while len(pieces) <= limit and (piece := self.read(1 << 18)):
-            pieces += piece
-        return bytes(pieces)
 
 
 class _Part:
