@@ -4,7 +4,6 @@ import gc
 import os
 import random
 import signal
-import threading
 import time
 from collections.abc import Iterator
 from multiprocessing import active_children
@@ -35,13 +34,10 @@ SETTINGS = (
 
 
 @pytest.fixture(autouse=True)
-def nothing_left(one_thread: None) -> Iterator[None]:
-    """Every test ends with the threads and processes that it began with."""
-    threads, children = set(threading.enumerate()), set(active_children())
+def collected(nothing_left: None) -> Iterator[None]:
+    """Workers that a loader keeps end with the loader."""
     yield
     gc.collect()
-    assert set(threading.enumerate()) - threads == set()
-    assert set(active_children()) - children == set()
 
 
 def taken_up(session: Session, settings: Settings) -> None:

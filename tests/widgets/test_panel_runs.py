@@ -9,7 +9,7 @@ import pytest
 import workbench as wb
 from tests.kineto import Kineto
 from tests.run.test_compare import measured
-from tests.widgets.test_panel_desk import FINDING, Kernel
+from tests.widgets.kernel import FINDING, Kernel
 from workbench.widgets.panel.runs import Shelf
 
 

@@ -15,8 +15,8 @@ from torch import nn
 from torch.utils.data import TensorDataset
 
 import workbench as wb
+from tests.widgets.kernel import FINDING
 from tests.widgets.standin import StandIn
-from tests.widgets.test_panel_desk import FINDING
 from workbench.session import Session
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("one_thread")]

@@ -11,8 +11,8 @@ import pytest
 import torch
 
 import workbench as wb
+from tests.widgets.kernel import FINDING, Kernel
 from tests.widgets.standin import change, effect, recorded, train
-from tests.widgets.test_panel_desk import FINDING, Kernel
 from workbench.errors import SettingError
 from workbench.settings import Settings
 from workbench.widgets.panel.mode import chosen_mode

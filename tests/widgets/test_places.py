@@ -8,7 +8,7 @@ import pytest
 import workbench as wb
 from tests.house.files import ROOT
 from tests.kineto import Kineto
-from tests.widgets.test_panel_desk import FINDING
+from tests.widgets.kernel import FINDING
 from workbench.run.run import Run
 from workbench.widgets.timeline import Selection, Timeline
 from workbench.widgets.timeline.places import PLACES, has_place
