@@ -1,8 +1,9 @@
-"""Trials and blocks made by hand, times in milliseconds."""
+"""Trials, blocks and findings made by hand, times in milliseconds."""
 
 from collections.abc import Sequence
 from typing import Any
 
+from workbench.findings import Finding
 from workbench.settings import Settings
 from workbench.tuning.trial import FairBlock, Trial
 
@@ -38,3 +39,17 @@ def trial(
         compilation={"graphs": 1} if compiled else None,
         **more,
     )
+
+
+def found(**changed: Any) -> Finding:
+    """A finding that a switch answers."""
+    given: dict[str, Any] = {
+        "code": "WB101",
+        "title": "Input-bound.",
+        "verdict": "yes",
+        "severity": "warning",
+        "evidence": {},
+        "advice": "Load in worker processes.",
+        "setting": {"workers": 2},
+    }
+    return Finding(**{**given, **changed})
