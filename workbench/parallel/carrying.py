@@ -1,6 +1,8 @@
 """What a job carries to its ranks, as bytes in a file; and why a part cannot be carried."""
 
+import os
 import pickle
+import stat
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -25,7 +27,17 @@ def pack(folder: Path, function: Callable[..., Any], payload: Mapping[str, Any])
 
 
 def unpack(folder: Path) -> tuple[Callable[..., Any], dict[str, Any]]:
-    """What :func:`pack` wrote. Only the user's own account can write into the folder."""
+    """What :func:`pack` wrote.
+
+    Raises:
+        WorkloadError: Others can write into the folder: what is unpickled may run anything.
+    """
+    held = folder.stat()
+    if held.st_uid != os.geteuid() or held.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise WorkloadError(
+            f"{folder} can be written by others, so no job is read from it: let TMPDIR name a "
+            "folder whose files only you can write."
+        )
     function, payload = pickle.loads((folder / JOB).read_bytes())  # noqa: S301
     return function, payload
 

@@ -15,6 +15,7 @@ from typing import Any
 from workbench.errors import SettingError, TimeLimitError, WorkloadError
 from workbench.parallel.collectives_costs import CollectiveCosts, Measured
 from workbench.parallel.collectives_plan import BACKENDS, KINDS, SIZES, Plan, absent, checked
+from workbench.parallel.launched import without_launcher
 from workbench.parallel.mpirun import mpirun_arguments, mpirun_environment
 from workbench.parallel.process_tree import end_tree
 from workbench.recording.progress import Progress
@@ -22,7 +23,6 @@ from workbench.workload.interrupts import Deferred
 
 POLL_S = 0.05
 LAST_LINES = 12
-_LAUNCHERS = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
 
 
 def collectives(
@@ -113,7 +113,8 @@ def _measure(plan: Plan, deadline: float) -> tuple[list[Measured], float | None,
         try:
             with (folder / "said.txt").open("wb") as said:
                 for command, environment in _commands(plan, folder):
-                    started.append(_start(command, environment, said))
+                    with Deferred():  # none may run that is not in the list
+                        started.append(_start(command, environment, said))
                 over = _wait(started, deadline)
         finally:
             with Deferred():
@@ -136,7 +137,7 @@ def _measure(plan: Plan, deadline: float) -> tuple[list[Measured], float | None,
 
 def _commands(plan: Plan, folder: Path) -> list[tuple[list[str], dict[str, str]]]:
     """What to start: a process for each rank, or mpirun once."""
-    program = [sys.executable, "-m", "workbench.parallel.collectives_worker", str(folder)]
+    program = [sys.executable, "-P", "-m", "workbench.parallel.collectives_worker", str(folder)]
     threads = {"OMP_NUM_THREADS": str(plan.threads)}
     if plan.backend in ("mpi", "mpi4py"):
         return [([*mpirun_arguments(plan.world_size), *program], mpirun_environment() | threads)]
@@ -152,7 +153,7 @@ def _commands(plan: Plan, folder: Path) -> list[tuple[list[str], dict[str, str]]
 
 def _start(command: list[str], environment: dict[str, str], said: Any) -> subprocess.Popen[bytes]:
     """A process in a session of its own: an interrupt of the notebook is ours to pass on."""
-    clean = {name: value for name, value in os.environ.items() if name not in _LAUNCHERS}
+    clean = without_launcher(os.environ)
     root = str(Path(__file__).resolve().parents[2])
     paths = [root, *filter(None, [clean.get("PYTHONPATH")])]
     return subprocess.Popen(  # noqa: S603 - our own interpreter, or mpirun from PATH
@@ -209,4 +210,7 @@ def _together(plan: Plan, lines: list[list[dict[str, Any]]]) -> list[Measured]:
 def _failure(plan: Plan, code: int, folder: Path) -> str:
     text = (folder / "said.txt").read_text(errors="replace").strip()
     last = "\n".join(text.splitlines()[-LAST_LINES:])
-    return f"The ranks of {plan.backend} ended with code {code}. They said last:\n{last}"
+    return (
+        f"The ranks of {plan.backend} ended with code {code}. They said last:\n{last}\n"
+        "Mend what they say, or leave it out: name the other back ends in backends=(...)."
+    )

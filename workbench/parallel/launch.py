@@ -18,7 +18,7 @@ from workbench.errors import SettingError, TimeLimitError
 from workbench.parallel import warden
 from workbench.parallel.carrying import pack
 from workbench.parallel.failures import explain, read_failures
-from workbench.parallel.launched import launched
+from workbench.parallel.launched import launched, without_launcher
 from workbench.parallel.launchers import LAUNCHERS
 from workbench.parallel.rank import EVENTS
 from workbench.workload.interrupts import Deferred
@@ -28,10 +28,6 @@ LOOK_S = 0.05
 STACKS_S = 0.5
 _FRAMES = 5
 """Innermost lines of a rank that are told when time is over."""
-_OF_LAUNCHERS = (
-    *("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK", "ROLE_RANK"),
-    *("MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_RUN_ID"),
-)
 
 
 def launch(
@@ -137,11 +133,10 @@ def _end(process: "subprocess.Popen[bytes]") -> None:
 
 def rank_environment(threads: int) -> dict[str, str]:
     """This process's environment without a launcher's, with its import path and loopback only."""
-    own = {name: value for name, value in os.environ.items() if name not in _OF_LAUNCHERS}
     loopback = "lo0" if sys.platform == "darwin" else "lo"
     names = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")
     return {
-        **own,
+        **without_launcher(os.environ),
         **dict.fromkeys(names, str(threads)),
         **dict.fromkeys(("GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME"), loopback),
         "PYTHONPATH": os.pathsep.join(place or str(Path.cwd()) for place in sys.path),

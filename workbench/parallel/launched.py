@@ -25,6 +25,16 @@ _NAMES: tuple[tuple[By, str, str, str, str], ...] = (
 """Rank, world size, rank and ranks on this machine; the first launcher that names both wins
 (srun names ``PMI_*`` as well)."""
 
+_SAID = (
+    *("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK", "ROLE_RANK"),
+    *("MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_RUN_ID"),
+)
+
+
+def without_launcher(environment: Mapping[str, str]) -> dict[str, str]:
+    """An environment for processes that get a rank of their own: without torchrun's variables."""
+    return {name: value for name, value in environment.items() if name not in _SAID}
+
 
 @dataclass(frozen=True, kw_only=True)
 class Launched:

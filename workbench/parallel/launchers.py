@@ -24,11 +24,11 @@ def torchrun(world_size: int, folder: Path) -> Command:
     """``torch.distributed.run`` that meets over a file: no port is opened for it."""
     return Command(
         arguments=(
-            *(sys.executable, "-m", "torch.distributed.run", "--nnodes", "1"),
+            *(sys.executable, "-P", "-m", "torch.distributed.run", "--nnodes", "1"),
             *("--nproc-per-node", str(world_size), "--max-restarts", "0"),
             *("--rdzv-backend", "c10d", "--rdzv-conf", "store_type=file"),
             *("--rdzv-endpoint", str(folder / "rendezvous"), "--rdzv-id", folder.name),
-            *("--local-addr", "127.0.0.1", "-m", *_worker(folder)),
+            *("--local-addr", "127.0.0.1", "--no-python", *_worker(folder)),
         )
     )
 
@@ -40,13 +40,14 @@ _SESSION_FOLDERS = ("OMPI_MCA_orte_tmpdir_base", "PRTE_MCA_prte_tmpdir_base")
 def mpirun(world_size: int, folder: Path) -> Command:
     """Open MPI's or MPICH's ``mpirun`` on this machine."""
     return Command(
-        arguments=(*mpirun_arguments(world_size), sys.executable, "-m", *_worker(folder)),
+        arguments=(*mpirun_arguments(world_size), *_worker(folder)),
         environment=mpirun_environment() | dict.fromkeys(_SESSION_FOLDERS, str(folder)),
     )
 
 
-def _worker(folder: Path) -> tuple[str, str]:
-    return "workbench.parallel.worker", str(folder)
+def _worker(folder: Path) -> tuple[str, ...]:
+    """A rank's program, which imports from where the caller does: ``-m`` adds the folder of now."""
+    return sys.executable, "-P", "-m", "workbench.parallel.worker", str(folder)
 
 
 LAUNCHERS: dict[str, Launcher] = {"local": torchrun, "mpirun": mpirun}

@@ -19,10 +19,11 @@ def main(folder: Path) -> int:
     if where is None:
         raise SystemExit("this program is started by a launcher, which names its rank.")
     number = where.rank
-    (folder / f"rank{number}.pid").write_text(str(os.getpid()))
     stacks = (folder / f"rank{number}.stacks").open("w", encoding="utf-8")
     if hasattr(faulthandler, "register"):
         faulthandler.register(signal.SIGUSR1, file=stacks, all_threads=False)
+    # Last: whoever reads this number sends the signal, which ends a process that does not know it.
+    (folder / f"rank{number}.pid").write_text(str(os.getpid()))
     rank = Rank(
         number=number,
         world_size=where.world_size,

@@ -1,0 +1,64 @@
+"""What ranks import and read is the caller's own, wherever the caller stands."""
+
+import os
+import stat
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from workbench.errors import WorkloadError
+from workbench.parallel import collectives
+from workbench.parallel.carrying import pack, unpack
+from workbench.parallel.launch import launch, rank_environment
+from workbench.parallel.launched import launched
+
+
+def seen(rank: Any, payload: dict[str, Any]) -> int:
+    """Who may do what in the job's folder."""
+    return stat.S_IMODE(rank.folder.stat().st_mode)
+
+
+def stand_beside_an_impostor(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder whose ``json.py`` the caller does not import, since it is not on its path."""
+    (folder / "json.py").write_text("raise SystemExit('an impostor was imported')\n")
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(sys, "path", [place for place in sys.path if place])
+
+
+@pytest.mark.slow
+def test_ranks_import_nothing_from_the_folder_of_now_and_talk_in_one_of_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stand_beside_an_impostor(tmp_path, monkeypatch)
+    assert launch(seen, {}, world_size=2, time_limit_s=200) == (0o700, 0o700)
+
+
+@pytest.mark.slow
+def test_nor_do_those_that_measure_collectives(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stand_beside_an_impostor(tmp_path, monkeypatch)
+    costs = collectives(backends=("gloo",), kinds=("broadcast",), sizes=(64,), progress=False)
+    assert [each.bytes for each in costs.measured] == [64]
+
+
+@pytest.mark.parametrize("mode", [0o720, 0o702])
+def test_a_job_that_others_could_have_written_is_not_read(tmp_path: Path, mode: int) -> None:
+    tmp_path.chmod(0o700)
+    pack(tmp_path, seen, {"a": 1})
+    assert unpack(tmp_path)[1] == {"a": 1}
+    tmp_path.chmod(mode)
+    with pytest.raises(WorkloadError, match=r"written by others.*TMPDIR"):
+        unpack(tmp_path)
+
+
+def test_ranks_do_not_inherit_a_rank(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"RANK": "0", "WORLD_SIZE": "1", "MASTER_PORT": "29500"}.items():
+        monkeypatch.setenv(name, value)
+    assert launched() is not None
+    own = rank_environment(1)
+    assert launched(own) is None
+    assert "MASTER_PORT" not in own
+    assert own["PATH"] == os.environ["PATH"]
