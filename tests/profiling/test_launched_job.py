@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -60,6 +61,28 @@ def test_ranks_one_after_the_other_are_one_run_and_a_second_job_goes_beside_it(
     record = read_record(folder / "rank1")
     assert record.traces == ["rank1.trace.json.gz"]
     assert (record.effective["world_size"], record.effective["launched_by"]) == (2, "torchrun")
+
+
+def test_samples_of_all_ranks_are_counted_only_where_the_sampler_says_who_gets_what(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Batches of 4, of 2 ranks with a part of the data each: 8.
+
+    Ranks of tensor parallel see the same 4, which a plain sampler does not tell.
+    """
+    from torch.utils.data import DataLoader, DistributedSampler
+
+    data: Any = list(range(64))
+    apart = DistributedSampler(data, num_replicas=2, rank=0)
+    as_rank(monkeypatch, 0)
+    for sampler, samples in ((apart, 8.0), (None, None)):
+        with wb.capture(tmp_path / str(samples), steps=2) as cap:
+            for batch in cap.watch(DataLoader(data, batch_size=4, sampler=sampler)):
+                (batch * 2).sum()
+                cap.step()
+        assert cap.run.record.samples_per_step == samples
+        unknown = [note for note in cap.run.record.notes if "samples per step are unknown" in note]
+        assert len(unknown) == (samples is None)
 
 
 def test_only_chosen_ranks_record_and_the_others_run_as_ever(

@@ -91,7 +91,7 @@ def grouped(
             {**drawn[name], **judged(known.get(name, ())), "yours": _yours(effective.get(name))}
             for name in group.fields
         ]
-        groups.append({"name": group.name, "note": _note(group, known), "rows": rows})
+        groups.append({"name": group.name, "note": group.note, "rows": rows})
     return {
         "ready": offers is not None,
         "groups": groups,
@@ -151,13 +151,6 @@ def _preset(
         kept = {k: v for k, v in kept.items() if k not in ("persistent_workers", "prefetch_factor")}
     refused = None if kept else reasons[0]
     return {"name": name, "help": purpose, "values": kept, "refused": refused}
-
-
-def _note(group: Group, known: Mapping[str, list[OfferLike]]) -> str | None:
-    if group.note is None:
-        return None
-    told = [o.reason for o in known.get(group.name.lower(), ()) if o.reason]
-    return told[0] if told else group.note
 
 
 def _choice(field: str, value: Any) -> str:

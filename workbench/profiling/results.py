@@ -1,9 +1,10 @@
 """What a capture measured, from its phases."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from workbench.errors import RunError
+from workbench.parallel.launched import Launched
 from workbench.profiling.active import Seen
 from workbench.profiling.phases import CapturePlan, Phase, current_device
 from workbench.profiling.rank_folder import rank_of_job, said_of
@@ -23,7 +24,6 @@ def gather(schedule: Schedule, seen: Seen, error: BaseException | None) -> Measu
 
     complete, planned = schedule.complete, schedule.plan.steps
     device = current_device()
-    size = seen.loader.get("batch_size")
     rank = rank_of_job()
     measured = Measured(
         record=schedule.record,
@@ -34,7 +34,7 @@ def gather(schedule: Schedule, seen: Seen, error: BaseException | None) -> Measu
             **said_of(rank),
         },
         profiled_step_ns=_of(schedule.phases, "window")[0][:complete],
-        samples_per_step=None if size is None else float(size) * (rank.world_size if rank else 1),
+        samples_per_step=_samples(seen.loader, rank),
         garbage_collection=seen.garbage_collection,
         compilation=seen.compilation,
         load=seen.load,
@@ -49,9 +49,22 @@ def gather(schedule: Schedule, seen: Seen, error: BaseException | None) -> Measu
             f"the window holds {complete} complete steps of {planned} planned: it ended after step "
             f"{schedule.done}, and a step that was not complete is left out"
         )
+    if rank is not None and "batch_size" in seen.loader and measured.samples_per_step is None:
+        measured.notes.append(
+            "samples per step are unknown: the loader's sampler does not say among how many of "
+            f"the {rank.world_size} ranks the data is divided, as DistributedSampler does"
+        )
     if error is not None:
         measured.notes.append(_end(error, schedule.done, seen))
     return measured
+
+
+def _samples(loader: Mapping[str, Any], rank: Launched | None) -> float | None:
+    """Of all ranks together; ranks that divide the model and not the data see the same ones."""
+    size, replicas = loader.get("batch_size"), loader.get("data_replicas")
+    if rank is None:
+        replicas = 1
+    return None if size is None or replicas is None else float(size * replicas)
 
 
 def _end(error: BaseException, done: int, seen: Seen) -> str:

@@ -88,6 +88,8 @@ def describe(loader: object) -> dict[str, Any]:
     for name, there in _SAID.items():
         with suppress(Exception):  # of the user's code, which the loop does not call
             found[name] = getattr(loader, there, None)
+    with suppress(Exception):
+        found["data_replicas"] = getattr(getattr(loader, "sampler", None), "num_replicas", None)
     return {name: value for name, value in found.items() if isinstance(value, int)}
 
 

@@ -1,7 +1,7 @@
 """Where a training of this process will hand over to ranks, and come back from them."""
 
 from workbench.errors import SettingError
-from workbench.settings import Settings
+from workbench.settings import Parallel, Settings
 
 
 def refuse_ranks(settings: Settings) -> None:
@@ -17,8 +17,8 @@ def refuse_ranks(settings: Settings) -> None:
     Raises:
         SettingError: The settings need ranks.
     """
-    parallel = getattr(settings, "parallel", None)
-    if getattr(parallel, "spreads", False):
+    parallel = settings.parallel
+    if isinstance(parallel, Parallel) and parallel.spreads:
         raise SettingError(
             f"parallel={parallel} cannot act in a training that is under way, which has one "
             "process: wb.profile and wb.verify start processes of their own for it."
