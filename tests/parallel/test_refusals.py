@@ -40,7 +40,7 @@ def work(model: nn.Module | None = None, **more: Any) -> wb.Workload:
         (3, "must be one of none, dp"),
         ({"world_size": 2}, "names no mode"),
         ({"mode": "ddp", "ranks": 2}, "unknown setting 'ranks' of parallel"),
-        ({"mode": "ddp", "world_size": 1}, "world_size=1 must be a whole number of at least 2"),
+        ({"mode": "ddp", "world_size": 1}, "world_size=1 must be at least 2"),
         ({"mode": "ddp", "backend": "tcp"}, "backend='tcp' is unknown; use one of nccl, gloo"),
         ({"mode": "tp", "bucket_mb": 25}, "bucket_mb=25 acts in parallel='ddp' only"),
         ({"mode": "ddp", "bucket_mb": 0}, "must be a number of MiB above 0"),

@@ -1,13 +1,12 @@
 """What a value of a setting may be, and which values contradict each other."""
 
 import re
-import reprlib
-import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from workbench.errors import SettingError
 from workbench.settings.parallel import Parallel
+from workbench.settings.values import above_zero, members, names, short, switch, whole, word
 
 _WORDS = {
     "precision": ("fp32", "tf32", "bf16", "fp16", "bf16_pure", "fp8"),
@@ -27,7 +26,6 @@ _LEAST = {
     "worker_threads": 1,
 }
 _ABOVE_ZERO = ("loss_scale", "clip_norm")
-_LARGEST = sys.float_info.max
 _SWITCHES = (
     *("autocast_cache", "compile_dynamic", "compile_fullgraph", "cudnn_benchmark", "cuda_graphs"),
     *("channels_last", "set_to_none", "pin_memory", "persistent_workers", "non_blocking"),
@@ -36,11 +34,6 @@ _SWITCHES = (
 _DEVICE = re.compile(r"(cpu|(cuda|xpu|mps)(:\d+)?)")
 
 Check = Callable[[str, Any], Any]
-
-
-def _short(value: Any) -> str:
-    """A value as it would be typed, cut where somebody gave a whole text or list."""
-    return reprlib.repr(value)
 
 
 def checked(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -57,50 +50,23 @@ def checked(values: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _word(name: str, value: Any) -> Any:
-    if not isinstance(value, str) or value not in _WORDS[name]:
-        allowed = ", ".join(_WORDS[name])
-        raise SettingError(f"{name}={_short(value)} is unknown; use one of {allowed}.")
-    return value
+def _word(name: str, value: Any) -> str:
+    return word(name, value, _WORDS[name])
 
 
-def _whole(name: str, value: Any) -> Any:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise SettingError(f"{name}={_short(value)} must be a whole number.")
-    if value < _LEAST[name]:
-        raise SettingError(f"{name}={_short(value)} must be at least {_LEAST[name]}.")
-    return value
-
-
-def _above_zero(name: str, value: Any) -> float:
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not number or not 0 < value <= _LARGEST:
-        raise SettingError(f"{name}={_short(value)} must be a number above 0.")
-    return float(value)
-
-
-def _switch(name: str, value: Any) -> Any:
-    if not isinstance(value, bool):
-        raise SettingError(f"{name}={_short(value)} must be True, False or None.")
-    return value
+def _whole(name: str, value: Any) -> int:
+    return whole(name, value, _LEAST[name])
 
 
 def _compile(name: str, value: Any) -> Any:
     if not isinstance(value, bool) and not (isinstance(value, str) and value in _COMPILE_MODES):
         allowed = ", ".join(map(repr, _COMPILE_MODES))
-        raise SettingError(f"{name}={_short(value)} must be True, False, {allowed} or None.")
+        raise SettingError(f"{name}={short(value)} must be True, False, {allowed} or None.")
     return value
 
 
 def _names(name: str, value: Any) -> tuple[str, ...]:
-    if isinstance(value, str):
-        raise SettingError(
-            f"{name}={_short(value)} must be a tuple of names: write ({_short(value)},)."
-        )
-    if not isinstance(value, tuple | list) or not all(isinstance(v, str) and v for v in value):
-        raise SettingError(f"{name}={_short(value)} must be a tuple of module types or names.")
-    _check_members(name, value)
-    return tuple(value)
+    return names(name, value, "module types or names")
 
 
 def _cpus(name: str, value: Any) -> tuple[int, ...]:
@@ -108,23 +74,13 @@ def _cpus(name: str, value: Any) -> tuple[int, ...]:
         isinstance(v, int) and not isinstance(v, bool) and v >= 0 for v in value
     )
     if not whole:
-        raise SettingError(
-            f"{name}={_short(value)} must be a tuple of CPU numbers, such as (0, 1)."
-        )
-    _check_members(name, value)
-    return tuple(value)
-
-
-def _check_members(name: str, value: tuple[Any, ...] | list[Any]) -> None:
-    if not value:
-        raise SettingError(f"{name} is empty: name at least one, or leave it out.")
-    if len(set(value)) < len(value):
-        raise SettingError(f"{name}={_short(value)} names one twice.")
+        raise SettingError(f"{name}={short(value)} must be a tuple of CPU numbers, such as (0, 1).")
+    return members(name, value)
 
 
 def _device(name: str, value: Any) -> Any:
     if not isinstance(value, str) or not _DEVICE.fullmatch(value):
-        raise SettingError(f"{name}={_short(value)} is unknown; use cpu, cuda, cuda:N, xpu or mps.")
+        raise SettingError(f"{name}={short(value)} is unknown; use cpu, cuda, cuda:N, xpu or mps.")
     return value
 
 
@@ -135,8 +91,8 @@ def _parallel(_: str, value: Any) -> Parallel:
 _CHECKS: dict[str, Check] = {
     **dict.fromkeys(_WORDS, _word),
     **dict.fromkeys(_LEAST, _whole),
-    **dict.fromkeys(_ABOVE_ZERO, _above_zero),
-    **dict.fromkeys(_SWITCHES, _switch),
+    **dict.fromkeys(_ABOVE_ZERO, above_zero),
+    **dict.fromkeys(_SWITCHES, switch),
     "compile": _compile,
     "checkpointing": _names,
     "cpu_affinity": _cpus,

@@ -1,11 +1,11 @@
 """How a workload is spread over several devices or processes, as one frozen record."""
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import Any, Literal, get_args
 
 from workbench.errors import SettingError
+from workbench.settings.values import above_zero, names, short, switch, whole, word
 
 ParallelMode = Literal["none", "dp", "ddp", "fsdp", "tp", "pp"]
 Backend = Literal["nccl", "gloo", "mpi", "xccl"]
@@ -107,14 +107,12 @@ class Parallel:
     """pp: 1f1b (the default) or gpipe."""
 
     def __post_init__(self) -> None:
-        if self.mode not in MODES:
-            allowed = ", ".join(MODES)
-            raise SettingError(f"parallel={self.mode!r} is unknown; use one of {allowed}.")
+        word("parallel", self.mode, MODES)
         for name, value in self._given().items():
             if self.mode not in _ACTS_IN[name]:
                 where = " and ".join(f"parallel={mode!r}" for mode in _ACTS_IN[name])
                 raise SettingError(
-                    f"{name}={value!r} acts in {where} only: leave it out of "
+                    f"{name}={short(value)} acts in {where} only: leave it out of "
                     f"parallel={self.mode!r}."
                 )
             object.__setattr__(self, name, _checked(name, value))
@@ -168,7 +166,7 @@ class Parallel:
             return cls(mode=value)  # type: ignore[arg-type]
         if not isinstance(value, dict):
             raise SettingError(
-                f"parallel={value!r} must be one of {', '.join(MODES)}, or a record such as "
+                f"parallel={short(value)} must be one of {', '.join(MODES)}, or a record such as "
                 "Parallel(mode='ddp', world_size=2)."
             )
         known = [f.name for f in fields(cls)]
@@ -178,7 +176,7 @@ class Parallel:
                     f"unknown setting {name!r} of parallel; known are {', '.join(sorted(known))}."
                 )
         if "mode" not in value:
-            raise SettingError(f"parallel={value!r} names no mode: one of {', '.join(MODES)}.")
+            raise SettingError(f"parallel={short(value)} names no mode: one of {', '.join(MODES)}.")
         return cls(**value)
 
     def __str__(self) -> str:
@@ -201,37 +199,16 @@ def _plain(value: Any) -> Any:
 
 def _checked(name: str, value: Any) -> Any:
     if name in _WORDS:
-        if not isinstance(value, str) or value not in _WORDS[name]:
-            raise SettingError(
-                f"{name}={value!r} is unknown; use one of {', '.join(_WORDS[name])}."
-            )
-        return value
+        return word(name, value, _WORDS[name])
     if name in _SWITCHES:
-        if not isinstance(value, bool):
-            raise SettingError(f"{name}={value!r} must be True, False or None.")
-        return value
+        return switch(name, value)
     if name == "bucket_mb":
-        number = isinstance(value, int | float) and not isinstance(value, bool)
-        if not number or not 0 < value < math.inf:
-            raise SettingError(f"{name}={value!r} must be a number of MiB above 0.")
-        return float(value)
+        return above_zero(name, value, " of MiB")
     if name == "plan":
         return _plan(value)
     if name == "split":
-        return _names(name, value)
-    least = 2 if name == "world_size" else 1
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise SettingError(f"{name}={value!r} must be a whole number of at least {least}.")
-    return value
-
-
-def _names(name: str, value: Any) -> tuple[str, ...]:
-    good = isinstance(value, tuple | list) and all(isinstance(v, str) and v for v in value)
-    if not good or not value:
-        raise SettingError(f"{name}={value!r} must be a tuple of names of modules.")
-    if len(set(value)) < len(value):
-        raise SettingError(f"{name}={value!r} names one twice.")
-    return tuple(value)
+        return names(name, value, "names of modules")
+    return whole(name, value, 2 if name == "world_size" else 1)
 
 
 def _plan(value: Any) -> tuple[tuple[str, str], ...]:
@@ -242,8 +219,8 @@ def _plan(value: Any) -> tuple[tuple[str, str], ...]:
     )
     if not good or not pairs:
         raise SettingError(
-            f"plan={value!r} must be pairs of a module's name and one of {', '.join(_STYLES)}, "
-            "such as (('mlp.up', 'colwise'), ('mlp.down', 'rowwise'))."
+            f"plan={short(value)} must be pairs of a module's name and one of "
+            f"{', '.join(_STYLES)}, such as (('mlp.up', 'colwise'), ('mlp.down', 'rowwise'))."
         )
-    names = _names("plan", [name for name, _ in pairs])
-    return tuple(zip(names, (style for _, style in pairs), strict=True))
+    modules = names("plan", [name for name, _ in pairs], "names of modules")
+    return tuple(zip(modules, (style for _, style in pairs), strict=True))
