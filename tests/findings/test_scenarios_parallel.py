@@ -81,6 +81,26 @@ def test_needless_search_is_told_in_torchs_words_and_promises_nothing() -> None:
     assert told(Facts(warnings=("UserWarning: something else",)), "WB403") is None
 
 
+def test_without_steps_nothing_is_told_of_each_step(tmp_path: Path) -> None:
+    """The same work as a recording without marks: what all of it took is no number of a step."""
+    loop = spread_by_threads(2)
+    for number in range(22):
+        loop.trace.range("gloo:all_reduce", number * 1000 + 600, 300, tid=7)["args"].update(
+            {"Input Dims": [[1_000_000]], "Input type": ["float"]}
+        )
+    loop.trace.events = [e for e in loop.trace.events if "ProfilerStep" not in str(e.get("name"))]
+    (finding,) = (each for each in loop.run(tmp_path).findings if each.code == "WB403")
+    assert "each step" not in finding.title
+    assert "busy: device 0" in finding.title
+    assert finding.evidence["copying_and_spreading_us_per_step"] is None
+    assert finding.saving_ns_per_step_at_most is finding.share_of_window is None
+    only_gloo = looped(lambda loop, at: None, 1000, steps=0)
+    only_gloo.launch("gemm", call=(10, 5), kernel=(20, 900))
+    made = only_gloo.trace.range("gloo:all_reduce", 100, 300, tid=7)
+    made["args"].update({"Input Dims": [[1_000_000]], "Input type": ["float"]})
+    assert of(only_gloo.run(tmp_path), "WB403") is None
+
+
 @pytest.mark.parametrize(("elements", "fires"), [(1_000_000, True), (4, False)])
 def test_a_host_backend_beside_a_device_is_told_where_it_moves_gradients(
     tmp_path: Path, elements: int, fires: bool

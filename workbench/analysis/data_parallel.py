@@ -30,9 +30,9 @@ class DataParallelUse:
 
     calls: int
     """Forward passes of the wrapper."""
-    steps: int
-    moving_ns: float
-    """Host time a step in which the model is copied or batches are spread and collected."""
+    moving_ns: float | None
+    """Host time a step in which the model is copied or batches are spread and collected; ``None``
+    without steps."""
     busy: Mapping[int, float]
     """Per device the share of its window in which it works."""
 
@@ -55,14 +55,14 @@ def data_parallel_use(
     rows = np.flatnonzero(
         host & np.isin(events.name, trace.name_codes(lambda name: bool(MOVING.match(name))))
     )
+    moving_ns = None
     if steps is not None and len(steps):
         rows = rows[steps.step_of(events.ts[rows]) >= 0]
         forward &= steps.step_of(events.ts) >= 0
-    count = 1 if steps is None or not len(steps) else len(steps)
+        moving_ns = total(union(events.ts[rows], events.end[rows])) / len(steps)
     return DataParallelUse(
         calls=int(forward.sum()),
-        steps=count,
-        moving_ns=total(union(events.ts[rows], events.end[rows])) / count,
+        moving_ns=moving_ns,
         busy={
             device: time.busy / time.range.length
             for device, time in device_time.items()

@@ -17,21 +17,20 @@ if TYPE_CHECKING:
 
 
 def host_backend_bytes(trace: Trace, launches: Launches, steps: Steps | None) -> int | None:
-    """Bytes a step in collectives of gloo or MPI; ``None`` without a device or such a collective.
+    """Bytes a step in collectives of gloo or MPI.
 
-    Of collectives whose size was not recorded none are counted.
+    ``None`` without a device, such a collective or steps. Of collectives whose size was not
+    recorded none are counted.
     """
-    if not device_indices(trace):
+    if steps is None or not len(steps) or not device_indices(trace):
         return None
     events = trace.events
     codes = trace.name_codes(lambda name: bool(HOST_RANGE.match(name)))
     found = np.isin(events.name, codes)
     found &= ~np.isin(events.kind, (*DEVICE_WORK, Kind.DEVICE_ANNOTATION))
     rows = np.flatnonzero(found).astype(np.int64)
-    if steps is not None and len(steps):
-        rows = rows[steps.step_of(events.ts[rows]) >= 0]
+    rows = rows[steps.step_of(events.ts[rows]) >= 0]
     if not len(rows):
         return None
     _, calls = Records(trace, launches).calls(rows)
-    count = 1 if steps is None or not len(steps) else len(steps)
-    return sum(call.bytes or 0 for call in calls) // count
+    return sum(call.bytes or 0 for call in calls) // len(steps)

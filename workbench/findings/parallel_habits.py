@@ -36,11 +36,11 @@ def _data_parallel(facts: Facts) -> Finding | None:
     found = facts.data_parallel
     if found is None:
         return None
-    devices = len(found.busy)
+    devices, moving = len(found.busy), found.moving_ns
     evidence = {
         "devices": devices,
         "forward_passes": found.calls,
-        "copying_and_spreading_us_per_step": found.moving_ns / 1000,
+        "copying_and_spreading_us_per_step": None if moving is None else moving / 1000,
         "busy_share": {str(device): share for device, share in found.busy.items()},
     }
     advice = (
@@ -58,26 +58,31 @@ def _data_parallel(facts: Facts) -> Finding | None:
             rank=facts.rank,
         )
     steps = facts.trace_step_ns or ()
-    step = sum(steps) / len(steps) if steps else None
-    share = None if not step else min(found.moving_ns / step, 1.0)
+    step = sum(steps) / len(steps) if steps and moving is not None else None
+    share = min(moving / step, 1.0) if step and moving is not None else None
     busy = ", ".join(f"device {d} {share_text(s)}" for d, s in sorted(found.busy.items()))
-    cost = "" if share is None else f" ({share_text(share)})"
     return Finding(
         code=CODE,
-        title=f"nn.DataParallel copies the model and spreads the batch for "
-        f"{time_text(found.moving_ns)}{cost} of each step from one interpreter; busy: {busy}.",
+        title=f"nn.DataParallel copies the model and spreads the batch{_each_step(moving, share)} "
+        f"from one interpreter; busy: {busy}.",
         verdict="yes",
         severity="warning" if share is not None and share >= WARNING_SHARE else "info",
         evidence=evidence,
         advice=advice,
         share_of_window=share,
-        saving_ns_per_step_at_most=found.moving_ns if step else None,
-        speedup_at_most=step / (step - found.moving_ns)
-        if step and found.moving_ns < step
-        else None,
+        saving_ns_per_step_at_most=moving if step else None,
+        speedup_at_most=1 / (1 - share) if share is not None and share < 1 else None,
         setting={"parallel": "ddp"},
         rank=facts.rank,
     )
+
+
+def _each_step(moving_ns: float | None, share: float | None) -> str:
+    """What it takes of a step, as far as there are steps."""
+    if moving_ns is None:
+        return ""
+    cost = "" if share is None else f" ({share_text(share)})"
+    return f" for {time_text(moving_ns)}{cost} of each step"
 
 
 def _host_backend(facts: Facts) -> Finding | None:
@@ -85,6 +90,7 @@ def _host_backend(facts: Facts) -> Finding | None:
     if moved is None or moved < LEAST_BYTES:
         return None
     kind = next((device.type for device in facts.devices), "")
+    backend = _BACKENDS.get(kind)
     return Finding(
         code=CODE,
         title=f"A backend of the host moves {bytes_text(moved)} of each step although a device "
@@ -94,7 +100,7 @@ def _host_backend(facts: Facts) -> Finding | None:
         evidence={"bytes_per_step": moved},
         advice="Start the process group with the device's backend (nccl on NVIDIA and AMD, xccl on "
         "Intel), or with both: backend='cpu:gloo,cuda:nccl'.",
-        setting=parallel_with(facts, backend=_BACKENDS.get(kind, "gloo")),
+        setting=None if backend is None else parallel_with(facts, backend=backend),
         rank=facts.rank,
     )
 
