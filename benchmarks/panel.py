@@ -13,18 +13,16 @@ import ast
 import os
 import statistics
 import sys
-import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import CDPSession, Page, sync_playwright
+from playwright.sync_api import CDPSession, Page
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from tests.browser.lab import Notebook, running_lab
-from tests.system import chromium
+from tests.browser.lab import Notebook, own_notebook
 
 MEMORY, MESSAGES_S, CLICK_MS = 0.05, 10.0, 100.0
 BURST_EVERY_S = 120
@@ -151,23 +149,14 @@ def judged(rows: list[Row], waits: list[float], step_ms: float) -> list[str]:
 
 def main(minutes: float) -> int:
     """Measure; 1 when a target is missed."""
-    arguments = ["--no-sandbox", "--disable-gpu"]
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        running_lab(Path(folder)) as lab,
-        sync_playwright() as playwright,
-    ):
-        browser = playwright.chromium.launch(executable_path=chromium(), args=arguments)
-        page = browser.new_page(viewport={"width": 1400, "height": 1200})
-        notebook = Notebook(page, lab)
+    with own_notebook() as notebook:
         print("| minute | heap of the page | nodes | kernel | messages/s | step | threads |")
-        rows, waits = soak(page, notebook, minutes)
+        rows, waits = soak(notebook.page, notebook, minutes)
         times = "panel.session.telemetry.columns()['step_ns']"
         step_ms = float(notebook.ask(f"float(__import__('numpy').nanmedian({times}))")) / 1e6
         notebook.ask("panel.close()")
         missed = judged(rows, waits, step_ms)
         missed += [*notebook.console_errors, *notebook.outside_requests]
-        browser.close()
     print(f"missed: {', '.join(missed) or 'nothing'}")
     return 1 if missed else 0
 

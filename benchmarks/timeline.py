@@ -15,12 +15,10 @@ import time
 from pathlib import Path
 
 import numpy as np
-from playwright.sync_api import sync_playwright
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from tests.browser.lab import Notebook, running_lab
-from tests.system import chromium
+from tests.browser.lab import own_browser, own_notebook
 from workbench.pages.timeline.encode import pack
 from workbench.pages.timeline.labels import Labels
 from workbench.pages.timeline.scene import Scene, track
@@ -139,15 +137,7 @@ FIRST = """([cell, selector]) => new Promise((done) => {
 
 def in_lab(events: int) -> None:
     """From running a cell to the first picture of what it shows."""
-    arguments = ["--no-sandbox", "--disable-gpu"]
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        running_lab(Path(folder)) as lab,
-        sync_playwright() as playwright,
-    ):
-        browser = playwright.chromium.launch(executable_path=chromium(), args=arguments)
-        page = browser.new_page(viewport={"width": 1400, "height": 1200})
-        notebook = Notebook(page, lab)
+    with own_notebook() as notebook:
         notebook.open("first.ipynb", [cell.replace("EVENTS", str(events)) for cell in CELLS])
         notebook.command("notebook:run-cell")
         notebook.ask("scene")
@@ -155,10 +145,9 @@ def in_lab(events: int) -> None:
             ("timeline", 1, ".wbt[data-painted]"),
             ("panel", 2, ".wb-panel .wb-status"),
         ):
-            took = page.evaluate(FIRST, [at, selector]) / 1000
+            took = notebook.page.evaluate(FIRST, [at, selector]) / 1000
             print(f"in JupyterLab, {name}: first picture {took:.2f} s after its cell is run")
         print(f"of the timeline's, the kernel packs: {float(notebook.ask('made')):.2f} s")
-        browser.close()
 
 
 def main(events: int) -> int:
@@ -171,11 +160,9 @@ def main(events: int) -> int:
     page = StaticTimeline(scene=scene, most_bytes=REPORT_BYTES).html()
     told = "all of them" if "drawn together" not in page else "shortened"
     print(f"page {len(page) / 1e6:.2f} MB, {told}, in {time.perf_counter() - started:.2f} s")
-    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+    with tempfile.TemporaryDirectory() as folder, own_browser() as browser:
         file = Path(folder) / "timeline.html"
         file.write_text(f"<!doctype html><meta charset=utf-8><body>{page}", encoding="utf-8")
-        arguments = ["--no-sandbox", "--disable-gpu"]
-        browser = playwright.chromium.launch(executable_path=chromium(), args=arguments)
         view = browser.new_page(viewport={"width": 1280, "height": 800})
         view.goto(file.as_uri(), wait_until="commit")
         view.wait_for_selector("[data-painted]", timeout=60_000, state="attached")
@@ -183,7 +170,6 @@ def main(events: int) -> int:
         shown = view.evaluate("document.querySelector('[data-wb-timeline]').timeline.scene.length")
         draws = view.evaluate(DRAWS, [SHARES, 15])
         gaps = view.evaluate(ZOOM, 90)
-        browser.close()
     whole = [ms for times in draws.values() for ms in times]
     print(f"first paint {first:.2f} s of {shown} events (target {FIRST_PAINT_S})")
     for share, times in draws.items():

@@ -6,6 +6,7 @@ import secrets
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.error
 import urllib.request
@@ -15,7 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Page
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from tests.system import chromium
 
 START_LIMIT_S = 60
 LOCAL = ("http://127.0.0.1:", "ws://127.0.0.1:", "data:", "blob:", "about:", "file:")
@@ -184,3 +187,26 @@ def _document(cells: list[str]) -> dict[str, Any]:
     ]
     kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
     return {"cells": made, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
+
+
+@contextmanager
+def own_browser() -> Iterator[Browser]:
+    """Chromium for a program that is no test, without a GPU."""
+    arguments = ["--no-sandbox", "--disable-gpu"]
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium(), args=arguments)
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+@contextmanager
+def own_notebook() -> Iterator[Notebook]:
+    """A page in a JupyterLab and a browser of its own, for a program that is no test."""
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        running_lab(Path(folder)) as lab,
+        own_browser() as browser,
+    ):
+        yield Notebook(browser.new_page(viewport={"width": 1400, "height": 1200}), lab)
