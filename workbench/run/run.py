@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from workbench.errors import RunError
 from workbench.run import tables
+from workbench.run.figure_names import FigureName
 from workbench.run.job import Job
 from workbench.run.rank import RankAnalysis
 from workbench.run.replayed import step_of_record
@@ -31,28 +32,6 @@ if TYPE_CHECKING:
     from workbench.store.loader import LoaderRecords
     from workbench.trace.table import Trace
     from workbench.widgets.timeline import Timeline
-
-FigureName = Literal[
-    "breakdown",
-    "waterfall",
-    "steps",
-    "step_parts",
-    "critical_path",
-    "kernels",
-    "families",
-    "operators",
-    "idle",
-    "input",
-    "stalls",
-    "loader_lanes",
-    "loader_rate",
-    "epochs",
-    "queue",
-    "copies",
-    "communication",
-    "ranks",
-    "rank_steps",
-]
 
 
 class Run:
