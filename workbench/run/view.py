@@ -26,8 +26,6 @@ Number = TypeVar("Number", int, float)
 
 APART = 0.05
 """Shares and step times of ranks that differ by less are told as one."""
-PAUSE = 10
-"""A step that takes so many times the median is a pause in the loop."""
 LEADING = 0.3
 """Share of the operators' time from which the longest is named in the verdict."""
 NO_LIMIT = ("WB9", "WB206")
@@ -211,6 +209,8 @@ def step_sentence(run: Run) -> str:
 
 def _pause(times: Sequence[Sequence[int]]) -> str:
     """Of one rank: the mean and the longest step, where that is far above the median."""
+    from workbench.analysis.steady import PAUSE
+
     if len(times) != 1:
         return ""
     median, mean, most = statistics.median(times[0]), statistics.fmean(times[0]), max(times[0])
