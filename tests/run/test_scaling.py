@@ -1,5 +1,8 @@
 """Runs with several numbers of ranks: efficiency, where the loss goes, and a prediction."""
 
+from types import SimpleNamespace
+from typing import cast
+
 import pytest
 
 import workbench as wb
@@ -66,3 +69,10 @@ def test_one_size_and_odd_predictions_are_refused(runs: list[Run]) -> None:
         scaling(runs[:1])
     with pytest.raises(RunError, match="whole numbers"):
         scaling(runs, predict=(0,))
+
+
+def test_samples_that_only_some_runs_tell_are_refused(runs: list[Run]) -> None:
+    """64 samples beside a guess of one a rank would be an efficiency that nobody measured."""
+    told = cast("Run", SimpleNamespace(name="told", record=SimpleNamespace(samples_per_step=64.0)))
+    with pytest.raises(RunError, match=rf"{runs[1].name} does not tell how many samples"):
+        scaling([told, runs[1]])

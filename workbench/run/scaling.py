@@ -97,10 +97,12 @@ def scaling(
             out, as the Runs show it.
 
     Raises:
-        RunError: fewer than two numbers of ranks, or a Run without a step.
+        RunError: fewer than two numbers of ranks, a Run without a step, or samples that only some
+            Runs tell.
     """
     from workbench.analysis.scaling.model import fit_model
 
+    _refuse_half_known(runs)
     points = {point.world_size: point for point in map(point_of, runs)}
     model = fit_model(tuple(points.values()), kind)
     if model is None:
@@ -147,9 +149,23 @@ def world_size(run: Run) -> int:
     return int(known) if known else len(run.ranks)
 
 
+def _refuse_half_known(runs: Sequence[Run]) -> None:
+    """Samples that one Run tells cannot be compared with those that another one does not."""
+    silent = [run.name for run in runs if not _told_samples(run)]
+    if silent and len(silent) < len(runs):
+        raise RunError(
+            f"{', '.join(silent)} does not tell how many samples a step has, and the other Runs "
+            "do: profile every number of ranks with wb.profile, or give traces alone."
+        )
+
+
+def _told_samples(run: Run) -> float | None:
+    return None if run.record is None else run.record.samples_per_step
+
+
 def _samples(run: Run, world: int) -> float:
     """Of all ranks in a step; where nobody says it, every rank keeps its own."""
-    known = None if run.record is None else run.record.samples_per_step
+    known = _told_samples(run)
     return float(known) if known else float(world)
 
 
