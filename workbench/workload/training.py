@@ -40,9 +40,9 @@ class Plan:
     """Whether batches are brought to the device before a step of the user's own."""
     settings: Settings = field(default_factory=Settings)
     compiler: Callable[[], Sequence[str]] = tuple
+    """Tells what the compiler made of the model since the run began, for people."""
     run: Callable[["Plan", Any], Any] | None = None
     """How a step runs where it is not the usual way: in stages on several ranks."""
-    """Tells what the compiler made of the model since the run began, for people."""
 
 
 class Training:

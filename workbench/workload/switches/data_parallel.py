@@ -33,7 +33,10 @@ def check_data_parallel(work: Workload, settings: Settings, device: torch.device
             "parallel='ddp'."
         )
     if not isinstance(work.model, nn.Module):
-        raise SettingError(f"parallel='dp' cannot act on a {type(work.model).__name__}.")
+        raise SettingError(
+            f"parallel='dp' cannot act on a {type(work.model).__name__}: DataParallel copies an "
+            "nn.Module. Give the workload one, or leave parallel out."
+        )
     return [ADVICE]
 
 
