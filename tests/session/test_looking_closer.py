@@ -12,8 +12,9 @@ import workbench.tuning  # noqa: F401 - what it loads is then never garbage in a
 from tests.session.loops import Counting, Remembered, Slow
 from workbench.profiling import profile
 from workbench.recording.loader.probe import LoaderProbe
+from workbench.recording.loader.recorder import LoaderRecorder
 from workbench.recording.telemetry import Telemetry
-from workbench.session import Session, watching, worker
+from workbench.session import Session, bursting, watching, worker
 from workbench.session.watching import changed
 from workbench.settings import Settings
 from workbench.workload import Workload
@@ -196,3 +197,26 @@ def test_what_telemetry_sees_asks_for_a_burst(
         assert session.state.bursts == ()
         session.watch_changes = True
         assert asks_by_itself(session) == "the step time went up"
+
+
+def test_a_burst_whose_run_cannot_be_made_leaves_no_recorder_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise ValueError("planted")
+
+    finish, finished = LoaderRecorder.finish, list[LoaderRecorder]()
+
+    def noted(self: LoaderRecorder) -> None:
+        finished.append(self)
+        finish(self)
+
+    monkeypatch.setattr(LoaderRecorder, "finish", noted)
+    monkeypatch.setattr(bursting, "_measured", fail)
+    with Session(Remembered().work, folder=tmp_path) as session:
+        burst = session.burst(1)
+        session.start()
+        assert burst.wait(WAIT_S)
+        assert (burst.status, burst.error) == ("failed", "ValueError: planted.")
+        assert len(finished) == 1
+        assert session.wait(2, WAIT_S)  # the training goes on

@@ -68,13 +68,13 @@ def _record(live: Live, burst: Burst) -> None:
         if not done:
             burst.end("failed", "no step was complete while it was recorded")
             return
+        measured = _measured(live, first, first + lead)
+        measured.loader = loader
         window.set_aside()
     finally:
         window.stop()
         if not window.is_aside:
             loader.finish()
-    measured = _measured(live, first, first + lead)
-    measured.loader = loader
     live.reader.read(burst, window, measured, lambda: live.board.tell("burst"))
 
 

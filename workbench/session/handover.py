@@ -21,5 +21,5 @@ def refuse_ranks(settings: Settings) -> None:
     if isinstance(parallel, Parallel) and parallel.spreads:
         raise SettingError(
             f"parallel={parallel} cannot act in a training that is under way, which has one "
-            "process: wb.profile and wb.verify start processes of their own for it."
+            "process: leave it out, or let wb.profile start processes of their own for it."
         )
