@@ -117,6 +117,16 @@ def test_a_zip_with_one_trace_is_read_whatever_lies_beside_it(tmp_path: Path) ->
         assert len(trace.read(gzip.compress(whole)).events) == 1
 
 
+def test_a_zip_knows_traces_by_the_endings_that_a_tar_knows() -> None:
+    made = Kineto()
+    made.op("a", 1, 1)
+    text = json.dumps(made.document()).encode()
+    for name, data in (("trace_pfw_gz", gzip.compress(text)), ("trace_sqlite", text)):
+        assert len(trace.read(zipped(**{name: data, "readme_txt": b"hello"})).events) == 1
+    both = zipped(trace_json=text, trace_xplane_pb=b"the profile that it was made from")
+    assert len(trace.read(both).events) == 1
+
+
 def test_the_name_does_not_decide_but_is_told(tmp_path: Path) -> None:
     made = Kineto()
     made.op("a", 1, 1)

@@ -5,12 +5,11 @@ import tarfile
 from typing import Any
 
 from workbench.errors import TraceError
+from workbench.trace.filetypes import TRACE_ENDINGS
 from workbench.trace.packed import Damage, Reader, Text
 
 _TAR_MARK = slice(257, 262)
 _SHOWN = 8
-
-TRACE_ENDINGS = (".json", ".json.gz", ".pfw", ".pfw.gz", ".xplane.pb", ".sqlite")
 
 
 def is_tar(head: bytes) -> bool:

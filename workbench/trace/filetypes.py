@@ -7,6 +7,9 @@ HOW_TO_GET_A_TRACE = (
     "A trace comes from torch.profiler: prof.export_chrome_trace('trace.json.gz'), "
     "tensorboard_trace_handler, or workbench's wb.profile and wb.capture."
 )
+CHROME_ENDINGS = (".json", ".json.gz", ".pfw", ".pfw.gz")
+TRACE_ENDINGS = (*CHROME_ENDINGS, ".xplane.pb", ".sqlite")
+"""By which a trace is told from what lies beside it in an archive."""
 HEAD = 1 << 16
 """Bytes of a file by which its kind is told."""
 EMPTY = "empty: the profiler was interrupted before it wrote, or the disk was full."

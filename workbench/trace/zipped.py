@@ -15,6 +15,7 @@ from typing import Any, BinaryIO, NamedTuple
 from isal import isal_zlib
 
 from workbench.errors import TraceError
+from workbench.trace.filetypes import CHROME_ENDINGS, TRACE_ENDINGS
 from workbench.trace.packed import Damage, Decompressed, Inflate, Packing, Reader, Text
 
 _LOCAL = struct.Struct("<4sHHHHHIIIHH")
@@ -22,7 +23,6 @@ ZIP_MAGIC = b"PK\x03\x04"
 _ENCRYPTED, _SIZES_BEHIND = 1, 8
 _UNKNOWN = 0xFFFFFFFF
 _LARGEST_LZMA_WINDOW = 1 << 29
-_ENDINGS = (".json", ".json.gz", ".pfw")
 _BROKEN = (
     *(OSError, EOFError, zipfile.BadZipFile, struct.error),
     *(RuntimeError, ValueError, LookupError, OverflowError),
@@ -240,8 +240,11 @@ def _start_of_data(file: BinaryIO, at: int) -> int | None:
 
 def _only_trace(name: str, members: list[_Member]) -> _Member:
     found = [m for m in members if not m.name.endswith("/") and not m.name.startswith("__MACOSX/")]
-    likely = [member for member in found if member.name.lower().endswith(_ENDINGS)]
-    chosen = likely or found
+    chosen = found
+    for endings in (CHROME_ENDINGS, TRACE_ENDINGS):
+        if likely := [member for member in found if member.name.lower().endswith(endings)]:
+            chosen = likely
+            break
     if len(chosen) == 1:
         return chosen[0]
     shown = ", ".join(member.name for member in chosen[:8]) or "nothing"
