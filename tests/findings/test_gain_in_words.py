@@ -70,6 +70,11 @@ def test_against_steps_of_record_the_profiler_is_named() -> None:
     assert said is not None
     assert "the profiler lengthens what the host does" in said
 
+    # 40 of 100 ms under the profiler, of 50 without it: 80 %.
+    high = bound(dataclasses.replace(idling(speedup_at_most=50 / 10), origin=of))
+    assert high is not None
+    assert "above, since that is a share of steps under the profiler, which take longer" in high
+
 
 @pytest.mark.parametrize(
     "other",

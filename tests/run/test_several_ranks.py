@@ -68,6 +68,7 @@ def test_a_rank_whose_host_comes_late_is_named_with_its_host(tmp_path: Path) -> 
     # Half of it is the deficit of two ranks; a rank that comes in time saves all 150.
     assert found["wait_deficit_us_per_step"] == pytest.approx(75)
     assert finding.saving_ns_per_step_at_most == pytest.approx(150 * US)
+    assert finding.evidence["others_wait_us_per_step"] == pytest.approx(150)
 
 
 def test_ranks_that_come_together_have_no_straggler(tmp_path: Path) -> None:
@@ -109,6 +110,7 @@ def test_clocks_11_seconds_apart_change_no_rank_and_are_said(tmp_path: Path) -> 
 def test_without_a_collective_times_of_different_ranks_are_not_compared(tmp_path: Path) -> None:
     run = wb.open(write_job(tmp_path, (400, 600), communicates=False))
     assert codes(run) == ["clock_bases"]
+    assert "instants of different ranks are not compared" in run.trust.violations[0].message
     assert run.trust.ok, "every rank's own numbers hold"
     assert straggler_of(run) is None
 

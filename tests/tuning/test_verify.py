@@ -126,6 +126,12 @@ def test_what_cannot_be_applied_says_what_to_do(asked: Any, said: str, tmp_path:
         wb.verify(training(), asked, folder=tmp_path)
 
 
+def test_processes_of_their_own_are_refused_before_anything_runs(tmp_path: Path):
+    with pytest.raises(SettingError, match=r"wb\.profile.*wb\.compare its Run"):
+        wb.verify(training(), wb.Settings(parallel="ddp"), folder=tmp_path)
+    assert not list(tmp_path.iterdir()), "nothing was measured, and nothing is kept"
+
+
 def test_something_else_than_a_workload_is_refused(tmp_path: Path):
     with pytest.raises(WorkloadError, match="needs a Workload"):
         wb.verify(torch.nn.Linear(2, 2), wb.Settings(workers=2), folder=tmp_path)

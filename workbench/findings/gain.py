@@ -37,16 +37,24 @@ def _beside_the_share(finding: Finding) -> str | None:
     if abs(gained - share) < APART:
         return None
     if gained > FAR_ABOVE * share:
-        return (
-            f"more than the {share_text(share)} above, since a host that runs ahead hides other "
-            "waits as well"
-        )
+        return f"more than the {share_text(share)} above, since {_adds(finding)}"
     if gained < FAR_BELOW * share:
         return f"less than the {share_text(share)} above, since {_holds(finding)}"
     return None
 
 
+def _adds(finding: Finding) -> str:
+    if _is_measured(finding):
+        return "that is a share of steps under the profiler, which take longer"
+    return "a host that runs ahead hides other waits as well"
+
+
+def _is_measured(finding: Finding) -> bool:
+    """Whether the gain is of steps without the profiler."""
+    return finding.origin is not None and finding.origin.median_step_ns is not None
+
+
 def _holds(finding: Finding) -> str:
-    if finding.origin is not None and finding.origin.median_step_ns is not None:
+    if _is_measured(finding):
         return "other work then sets the pace, and the profiler lengthens what the host does"
     return "other work then sets the pace"

@@ -68,6 +68,7 @@ def straggler(facts: Facts) -> Finding | None:
         verdict="yes",
         severity=_severity(share, late),
         evidence={
+            "others_wait_us_per_step": _waited(late) / 1000,
             "wait_deficit_us_per_step": late.wait_deficit_ns_per_step / 1000,
             "step_us": late.step_ns / 1000,
             "steps": late.steps,

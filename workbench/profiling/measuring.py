@@ -92,9 +92,10 @@ def measure(
         if last is not None:
             last(training)
         if loop.epoch_length is not None:
+            whole = f"{training.epochs} whole epoch{'s' if training.epochs > 1 else ''}"
             measured.notes.append(
                 f"an epoch has {loop.epoch_length} batches: {loop.steps} steps went through "
-                f"{training.epochs} epochs; restarts of the loader are part of what is measured"
+                f"{whole}; restarts of the loader are part of what is measured"
             )
     measured.garbage_collection = garbage.to_json()
     counted = compile_counters().since(compiled)

@@ -23,6 +23,7 @@ from workbench.tuning.numbers import parity
 from workbench.tuning.parity import Parity
 from workbench.tuning.trial import FairRuns, losses_after_as_many
 from workbench.tuning.verification import AFTER, BEFORE, Verification
+from workbench.workload.checks import check_one_process
 
 if TYPE_CHECKING:
     from workbench.run.run import Run
@@ -72,13 +73,16 @@ def verify(
         interrupted: Is asked between steps; true acts as an interrupt.
 
     Raises:
-        SettingError: The finding has no setting; the message says what to do by hand.
+        SettingError: The finding has no setting, or one for other processes; the message says what
+            to do by hand.
         WorkloadError: The loop fails as it is.
         TimeLimitError: The time was over before anything was measured.
         KeyboardInterrupt: After an interrupt; what was measured until then is kept.
     """
     finding, changed = _asked(work, finding_or_settings, before, record)
     base = _base(finding) if before is None else before
+    for side in (base, joined(base, changed)):
+        check_one_process(side)
     order = _Order(
         work=work,
         finding=finding,

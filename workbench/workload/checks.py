@@ -16,7 +16,7 @@ def check_reach(work: Workload, settings: Settings) -> None:
     Raises:
         SettingError: Naming the setting, the reason and the remedy.
     """
-    _check_processes(settings)
+    check_one_process(settings)
     inside = _inside(settings)
     if work.step is not None and not work.takes_control and inside:
         raise SettingError(
@@ -37,13 +37,19 @@ def check_reach(work: Workload, settings: Settings) -> None:
         _check_closures(work, settings)
 
 
-def _check_processes(settings: Settings) -> None:
+def check_one_process(settings: Settings) -> None:
+    """Refuse what acts in other processes only.
+
+    Raises:
+        SettingError: Naming what to call instead.
+    """
     parallel = settings.parallel
     if isinstance(parallel, Parallel) and parallel.spreads:
         raise SettingError(
             f"parallel={parallel.mode!r} acts in processes of its own, which wb.profile starts: a "
             "training that runs here stays in this one. Use "
-            f"wb.profile(work, wb.Settings(parallel={parallel.mode!r}))."
+            f"wb.profile(work, wb.Settings(parallel={parallel.mode!r})), and wb.compare its Run "
+            "with one of the loop as it is."
         )
 
 
