@@ -1,7 +1,7 @@
 """Each rank's share of every batch, so that all ranks together see the batches of one process."""
 
 import random
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -59,6 +59,29 @@ class Part:
         return count - count % self.of
 
 
+_END = object()
+
+
+def _drawn(
+    begin: Callable[[], Iterator[Any]],
+    part: Part,
+    aside: Aside,
+    size: Callable[[Any], int | None],
+) -> Iterator[Any]:
+    """The batches of one process, drawn as on every rank; those of an odd size may be left out."""
+    first = None
+    with aside:
+        batches = begin()
+    while True:
+        with aside:
+            batch = next(batches, _END)
+        if batch is _END:
+            return
+        first = first or size(batch)
+        if not part.same_size or size(batch) == first:
+            yield batch
+
+
 class PartOfBatches:
     """A batch sampler: of each batch of the user's own, the indices of one rank."""
 
@@ -68,17 +91,8 @@ class PartOfBatches:
         self._aside = aside
 
     def __iter__(self) -> Iterator[list[Any]]:
-        part, first = self._part, None
-        with self._aside:
-            batches = iter(self._batches)
-        while True:
-            with self._aside:
-                batch = next(batches, None)
-            if batch is None:
-                return
-            first = first or len(batch)
-            if part.same_size and len(batch) != first:
-                continue
+        part = self._part
+        for batch in _drawn(self._batches.__iter__, part, self._aside, len):
             mine = list(batch)[part.number : part.whole(len(batch)) : part.of]
             if mine:
                 yield mine
@@ -220,25 +234,12 @@ def _cut(source: Source, part: Part, notes: list[str], aside: Aside) -> Source:
         )
 
     def epoch() -> Iterator[Any]:
-        first: int | None = None
-        with aside:
-            batches = source.epoch()
-        while True:
-            with aside:
-                batch = next(batches, _END)
-            if batch is _END:
-                return
-            first = first or samples_in(batch)
-            if part.same_size and samples_in(batch) != first:
-                continue
+        for batch in _drawn(source.epoch, part, aside, samples_in):
             mine = batch if part.of == 1 else cut_batch(batch, part)
             if mine is not None:
                 yield mine
 
     return replace(source, loader=None, epoch=epoch, iterated=None)
-
-
-_END = object()
 
 
 def cut_batch(batch: Any, part: Part) -> Any:
