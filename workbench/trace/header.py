@@ -12,7 +12,7 @@ from workbench.trace.frames import Frames
 from workbench.trace.layout import TRACE_EVENTS
 from workbench.trace.notes import Notes
 from workbench.trace.repair import clean
-from workbench.trace.schema import UNTYPED
+from workbench.trace.schema import UNTYPED, end_of_first
 from workbench.trace.table import Device, Violation
 from workbench.trace.vendors import UNKNOWN
 
@@ -20,7 +20,6 @@ _TAIL_LIMIT = 1 << 25
 _LARGEST_ENTRY = 1 << 20
 _LONGEST_NUMBER, _MOST_DIGITS = 32, 19
 _BASE = re.compile(rb'"baseTimeNanoseconds"\s*:\s*"?(\d{1,19})')
-_TRAILING = re.compile(r"trailing characters \(byte (\d+)\)")
 
 _DEVICE_TYPES: tuple[tuple[str, str], ...] = (
     (r"nvidia|tesla|geforce|quadro|\b[abhlvt]\d{1,3}\b", "cuda"),
@@ -106,10 +105,9 @@ def _decode_strictly(text: bytes) -> tuple[dict[str, Any] | None, int | None]:
         except RecursionError:
             break
         except msgspec.DecodeError as error:
-            match = _TRAILING.search(str(error))
-        if match is None:
+            end = end_of_first(error)
+        if end is None:
             break
-        end = int(match.group(1)) - 1
     return None, None
 
 

@@ -12,10 +12,9 @@ from workbench.trace.gather import Gatherer
 from workbench.trace.layout import BETWEEN, CONTINUES, EVENT_START, Layout, learn
 from workbench.trace.lenient import to_event
 from workbench.trace.notes import Notes
-from workbench.trace.schema import EXACT, FAST, UNTYPED, WHOLE
+from workbench.trace.schema import EXACT, FAST, UNTYPED, WHOLE, end_of_first
 from workbench.trace.stamps import NeedsExactStampsError
 
-_TRAILING = re.compile(r"trailing characters \(byte (\d+)\)")
 _CLOSING = re.compile(rb"\}[ \t\r\n]*+,?[ \t\r\n]*+\]")
 _EXPECT_EVERY = 32
 _LONGEST_MENDED = 1 << 16
@@ -306,10 +305,9 @@ def _decode_first(piece: bytes) -> tuple[Any, int | None]:
     except RecursionError:
         return None, None
     except msgspec.DecodeError as error:
-        match = _TRAILING.search(str(error))
-    if match is None:
+        end = end_of_first(error)
+    if end is None:
         return None, None
-    end = int(match.group(1)) - 1
     try:
         return _decode_event(piece[:end]), end
     except (msgspec.DecodeError, RecursionError):
@@ -347,10 +345,10 @@ def _decode_event(piece: bytes) -> Any:
 
 def _end_of_array(error: Exception, frames: Frames) -> int | None:
     """Position behind the bracket after which the parser found more text."""
-    match = _TRAILING.search(str(error))
-    if match is None:
+    end = end_of_first(error)
+    if end is None:
         return None
-    close = frames.buffer.rfind(b"]", 0, int(match.group(1)) - 1)
+    close = frames.buffer.rfind(b"]", 0, end)
     if close < 0 or CONTINUES.match(frames.buffer, close + 1, frames.end):
         return None
     return close + 1

@@ -7,6 +7,7 @@ that a double would round are whole numbers in ``WHOLE``, and keep their text in
 categories together, into a struct that has only what such records carry: that halves the time.
 """
 
+import re
 from typing import Any
 
 import msgspec
@@ -187,3 +188,10 @@ FAST = Family(float, NAN)
 WHOLE = Family(int, None)
 EXACT = Family(Raw, NOTHING)
 UNTYPED = msgspec.json.Decoder(float_hook=str)
+_TRAILING = re.compile(r"trailing characters \(byte (\d+)\)")
+
+
+def end_of_first(error: Exception) -> int | None:
+    """Where the first value ends in a text that failed to decode for what follows it."""
+    match = _TRAILING.search(str(error))
+    return None if match is None else int(match.group(1)) - 1

@@ -6,10 +6,9 @@ from typing import Any
 import msgspec
 
 from workbench.trace.frames import CHUNK, Frames
-from workbench.trace.schema import UNTYPED
+from workbench.trace.schema import UNTYPED, end_of_first
 
 _KEY = re.compile(rb'(?<!\\)"distributedInfo"[ \t\r\n]*+:')
-_TRAILING = re.compile(r"trailing characters \(byte (\d+)\)")
 
 
 def distributed_info(frames: Frames) -> dict[str, Any] | None:
@@ -36,9 +35,10 @@ def _value(text: bytes) -> dict[str, Any] | None:
     except RecursionError:
         return None
     except msgspec.DecodeError as error:
-        match = _TRAILING.search(str(error))
-        end = int(match.group(1)) - 1 if match else len(text)
+        end = end_of_first(error)
     else:
+        return None
+    if end is None:
         return None
     try:
         found = UNTYPED.decode(text[:end])
