@@ -12,8 +12,8 @@ from tests.browser.axe import complaints_of
 from tests.browser.contrast import contrast
 from tests.browser.panel_page import Bench
 from tests.run.test_compare import measured
+from tests.widgets.kernel import FINDING
 from tests.widgets.standin import StandIn, change, effect, last_ns, recorded, train
-from tests.widgets.test_panel_desk import FINDING
 from workbench.settings import Settings
 from workbench.workload.capability import Offer
 
