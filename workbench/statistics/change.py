@@ -164,8 +164,8 @@ _TOO_SHORT = (
     f"{LEAST_STEPS} steps on each side."
 )
 _NOISE_ONLY = (
-    "the measurements are too noisy to say anything: identical steps differ by more than double; "
-    "measure again on a quiet machine."
+    "the measurements are too noisy to say anything: only a change to more than double could be "
+    "told from chance; measure again on a quiet machine."
 )
 _WITHIN_NOISE = (
     "the difference is within what the same steps differ by themselves; "

@@ -165,7 +165,7 @@ def _time(name: str, change: Change, per: Per) -> str:
         return f"{open_}: {change.reason or 'nothing was measured'}".rstrip(".")
     took = interval_text(change.ratio, change.low, change.high)
     if change.too_noisy:
-        return f"{open_}: identical steps differ by more than double here"
+        return f"{open_}: only a change to more than double could be told from chance here"
     if change.uneven:
         return f"{open_}: {change.reason or ''}".rstrip(".")
     if change.verdict == "cannot_tell":
