@@ -120,7 +120,7 @@ def test_weights_are_gathered_block_by_block() -> None:
 
 def test_torchrun_meets_over_a_file_and_opens_no_port() -> None:
     words = torchrun(3, Path("/job")).arguments
-    assert words[:3] == (sys.executable, "-m", "torch.distributed.run")
+    assert words[:4] == (sys.executable, "-P", "-m", "torch.distributed.run")
     assert words[-3:] == ("-m", "workbench.parallel.worker", "/job")
     text = " ".join(words)
     assert "--nproc-per-node 3" in text
