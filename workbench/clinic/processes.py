@@ -9,7 +9,7 @@ import torch
 from torch.utils.data import DataLoader, get_worker_info
 
 from workbench.clinic.training import BATCH, FEATURES, Rows, training
-from workbench.clinic.work import burn
+from workbench.clinic.work import burn_natively
 from workbench.workload import Workload
 
 START_S = 0.4
@@ -77,7 +77,7 @@ class Uneven(Rows):
     def __getitem__(self, index: int) -> Any:
         """One row and its class, after the work."""
         info = get_worker_info()
-        burn(self.slow_s if info is not None and info.id == 0 else QUICK_S)
+        burn_natively(self.slow_s if info is not None and info.id == 0 else QUICK_S)
         return super().__getitem__(index)
 
 

@@ -1,9 +1,13 @@
 """Work of a known size, which the planted faults do."""
 
+import hashlib
 import os
 import threading
 import time
 from contextlib import suppress
+
+_HASHED = bytes(30_000)
+"""Some tens of microseconds."""
 
 
 def burn(seconds: float) -> None:
@@ -11,6 +15,13 @@ def burn(seconds: float) -> None:
     end = time.thread_time_ns() + int(seconds * 1e9)
     while time.thread_time_ns() < end:
         sum(range(2_000))
+
+
+def burn_natively(seconds: float) -> None:
+    """The same in native code that leaves Python's lock to other threads, as decoders do."""
+    end = time.thread_time_ns() + int(seconds * 1e9)
+    while time.thread_time_ns() < end:
+        hashlib.sha256(_HASHED).digest()
 
 
 def far_read(payload: bytes, latency_s: float) -> bytes:
