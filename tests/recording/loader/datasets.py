@@ -29,11 +29,7 @@ def burn(seconds: float) -> int:
 def make_sample(*, sleep: float, cpu: float, file: Path | None) -> Tensor:
     """One sample: read, sleep, burn; its numbers are in the order of ``FIELDS``."""
     wall, used = time.monotonic_ns(), time.thread_time_ns()
-    began = time.monotonic_ns()
-    if file is not None:
-        with file.open("rb") as opened:
-            opened.read()
-    read = time.monotonic_ns() - began
+    read = 0 if file is None else _read(file)
     began = time.monotonic_ns()
     if sleep:
         time.sleep(sleep)
@@ -41,6 +37,22 @@ def make_sample(*, sleep: float, cpu: float, file: Path | None) -> Tensor:
     burnt = burn(cpu) if cpu else 0
     wall, used = time.monotonic_ns() - wall, time.thread_time_ns() - used
     return torch.tensor([wall, used, read, slept, burnt])
+
+
+def _read(file: Path) -> int:
+    """Time to open and read a file, without what this thread was ready and had no processor for.
+
+    A busy machine pauses threads anywhere. To give the memory back is no read.
+    """
+    with Path("/proc/thread-self/schedstat").open("rb", buffering=0) as schedule:
+        delayed, began = int(schedule.read(128).split()[1]), time.monotonic_ns()
+        with file.open("rb") as opened:
+            data = opened.read()
+            took = time.monotonic_ns() - began
+        schedule.seek(0)
+        took -= int(schedule.read(128).split()[1]) - delayed
+    del data
+    return took
 
 
 class Stages(Dataset[Tensor]):

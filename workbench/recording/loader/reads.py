@@ -12,6 +12,7 @@ import os
 import socket
 import sys
 import time
+import weakref
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
@@ -50,14 +51,22 @@ class Reads:
         self._delay = delay
         self._known = (0, 0, 0)
         """When the delay was asked for last, on both clocks, and the answer."""
-        self.file_system = MISSING
-        """Device number of the file system that was last read from."""
+        self._file: Callable[[], Any] = lambda: None
+        self._device = MISSING
+        """The file that was read last, held weakly, and the device number of its file system."""
+        self._by_device: dict[int, int] = {}
+        """Time in reads by file system; those of unknown ones are left out."""
         self._calls_most = CALLS_LEAST
         self._ns = 0
         self._cpu_ns = 0
         self._within: tuple[str, Any] | None = None
         self._began = 0
         self._cpu_began = 0
+
+    @property
+    def file_system(self) -> int:
+        """Device number of the file system that most of the time was read from."""
+        return max(self._by_device, key=self._by_device.__getitem__, default=MISSING)
 
     def begin(self, calls_most: int = CALLS_LEAST) -> None:
         """Start to listen, unless another profile function is set on this thread.
@@ -67,7 +76,7 @@ class Reads:
         """
         self._calls_most = max(calls_most, CALLS_LEAST)
         self.calls = self._ns = self._cpu_ns = 0
-        self.file_system = MISSING
+        self._by_device.clear()
         self._within = None
         delay = self._delay()
         self._known = time.monotonic_ns(), time.thread_time_ns(), delay
@@ -119,7 +128,10 @@ class Reads:
         within = self._within
         if within is not None and function.__name__ == within[0] and function.__self__ is within[1]:
             now, cpu = time.monotonic_ns(), time.thread_time_ns()
-            self._ns += now - self._began
+            took = now - self._began
+            self._ns += took
+            if self._device != MISSING:
+                self._by_device[self._device] = self._by_device.get(self._device, 0) + took
             self._cpu_ns += cpu - self._cpu_began
             self._within = None
             if self.delay_ns != MISSING:
@@ -137,11 +149,14 @@ class Reads:
         return delay - before
 
     def _look(self, owner: Any) -> None:
-        """Remember where a file lies, once per sample; files made of other files are not asked."""
+        """Know where a file lies, asked once a file; files made of other files are not asked."""
         owner = getattr(owner, "buffer", owner)
         raw = getattr(owner, "raw", owner)
-        if self.file_system == MISSING and type(raw) is io.FileIO and not raw.closed:
-            self.file_system = os.fstat(raw.fileno()).st_dev
+        if type(raw) is not io.FileIO or raw.closed:
+            self._device = MISSING
+        elif self._file() is not raw or self._device == MISSING:
+            self._file = weakref.ref(raw)  # the user's own closes with its last name
+            self._device = os.fstat(raw.fileno()).st_dev
 
 
 def _reads(function: Any, name: str) -> bool:
