@@ -16,6 +16,7 @@ _TEXTS = {
     "shapes": "shapes",
     "types": "types",
     "strides": "strides",
+    "values": "values",
     "stack": "stacks",
 }
 

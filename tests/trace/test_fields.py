@@ -83,6 +83,7 @@ TEXTS = (
     Field("shapes", ("Input Dims", "Input dims"), "amd", [[[2873320]], *[[]] * 9]),
     Field("types", ("Input type",), "2.7", ["long int", *["Scalar"] * 4]),
     Field("strides", ("Input Strides",), "amd", [[[1]], *[[]] * 9]),
+    Field("values", ("Concrete Inputs",), "amd", ["", "", "", "1"]),
 )
 COLLECTIVES = (
     Field("name", ("Collective name",), "2.4", "allreduce"),
@@ -204,7 +205,7 @@ def test_launch_configurations_of_every_kernel(file: str, opened: Any) -> None:
 
 
 @pytest.mark.parametrize("file", WHOLE)
-def test_shapes_types_and_strides_of_every_operator(file: str, opened: Any) -> None:
+def test_shapes_types_strides_and_values_of_every_operator(file: str, opened: Any) -> None:
     found, expected = opened(file)
     for field in TEXTS:
         texts = getattr(found, field.column)

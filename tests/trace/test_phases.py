@@ -124,7 +124,7 @@ def test_arguments_become_columns() -> None:
         10,
         **{"External id": 3, "Sequence number": 12, "Fwd thread id": 1},
         **{"Input Dims": [[2, 3], []], "Input type": ["float", "Scalar"]},
-        **{"Input Strides": [[3, 1], []]},
+        **{"Input Strides": [[3, 1], []], "Concrete Inputs": ["", "0.5"]},
     )
     made.python("nn.Module: Linear_0", 1, 5, ident=4, parent=None)
     made.launched("gemm", call=(2, 1), kernel=(20, 5), correlation=77)
@@ -138,6 +138,7 @@ def test_arguments_become_columns() -> None:
     assert found.shapes[events.shapes[op]] == "[[2,3],[]]"
     assert found.types[events.types[op]] == '["float","Scalar"]'
     assert found.strides[events.strides[op]] == "[[3,1],[]]"
+    assert found.values[events.values[op]] == '["","0.5"]'
     assert (events.python_id[python], events.python_parent[python]) == (4, -1)
     assert events.correlation[call] == events.correlation[kernel] == 77
     assert (events.device[kernel], events.stream[kernel], events.bytes[kernel]) == (0, 7, 64)

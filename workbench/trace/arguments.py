@@ -58,7 +58,7 @@ class ArgumentColumns:
         self.numbers = {name: Column(np.int64) for name in wide.split()}
         self.numbers |= {"stream": Column(np.int32), "python_module": Column(np.int32)}
         self.numbers["device"] = Column(np.int16)
-        self.texts = {name: Column(np.int32) for name in ("shapes", "types", "strides")}
+        self.texts = {name: Column(np.int32) for name in ("shapes", "types", "strides", "values")}
         self.codes = {name: RawCodes() for name in (*self.texts, "extent")}
         self.stack = Column(np.int32)
         self.stacks = Codes()
@@ -145,6 +145,7 @@ class ArgumentColumns:
         self._put_text("shapes", rows, [a.shapes for a in found])
         self._put_text("types", rows, [a.types for a in found])
         self._put_text("strides", rows, [a.strides for a in found])
+        self._put_text("values", rows, [a.values for a in found])
         sequences = integers([a.sequence for a in found])
         some = np.flatnonzero(sequences != -1)
         if len(some):

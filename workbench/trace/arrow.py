@@ -49,7 +49,10 @@ TABLES: dict[str, type[Any]] = {
     "copies": Copies,
     "waits": Waits,
 }
-TEXTS = ("names", "categories", "shapes", "types", "strides", "stacks", "counter_names")
+TEXTS = (
+    *("names", "categories", "shapes", "types", "strides", "values", "stacks"),
+    "counter_names",
+)
 _METADATA = b"workbench.trace"
 
 

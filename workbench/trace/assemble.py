@@ -75,6 +75,7 @@ def assemble(source: str, gathered: Gatherer, header: Mapping[str, Any], notes: 
         shapes=arguments.codes["shapes"].texts(),
         types=arguments.codes["types"].texts(),
         strides=arguments.codes["strides"].texts(),
+        values=arguments.codes["values"].texts(),
         stacks=tuple(arguments.stacks),
         lanes=lanes,
         flows=Flows(**_in_order(_at(gathered.flows, first))),

@@ -38,6 +38,7 @@ class HostArguments(Arguments, gc=False, frozen=True):
     forward_thread: int = field(default=-1, name="Fwd thread id")
     types: Raw = field(default=NOTHING, name="Input type")
     strides: Raw = field(default=NOTHING, name="Input Strides")
+    values: Raw = field(default=NOTHING, name="Concrete Inputs")
     shapes: Raw = field(default=NOTHING, name="Input Dims")
     stack: Any = field(default=None, name="Call stack")
     collective: Any = field(default=None, name="Collective name")
@@ -91,6 +92,7 @@ class AnyArguments(DeviceArguments, gc=False, frozen=True):
     shapes_old: Raw = field(default=NOTHING, name="Input dims")
     types: Raw = field(default=NOTHING, name="Input type")
     strides: Raw = field(default=NOTHING, name="Input Strides")
+    values: Raw = field(default=NOTHING, name="Concrete Inputs")
     stack: Any = field(default=None, name="Call stack")
 
 

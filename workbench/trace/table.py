@@ -82,6 +82,8 @@ class Events:
     """Code into ``Trace.types``."""
     strides: NDArray[np.int32] = field(default_factory=lambda: _NONE32)
     """Code into ``Trace.strides``."""
+    values: NDArray[np.int32] = field(default_factory=lambda: _NONE32)
+    """Code into ``Trace.values``."""
     stack: NDArray[np.int32] = field(default_factory=lambda: _NONE32)
     """Code into ``Trace.stacks`` (``Call stack`` of torch before 2.0)."""
 
@@ -293,6 +295,8 @@ class Trace:
     """What reading itself had to repair, cut or leave out."""
     types: tuple[str, ...] = ()
     strides: tuple[str, ...] = ()
+    values: tuple[str, ...] = ()
+    """What operators were called with besides tensors (``Concrete Inputs``), as JSON."""
     stacks: tuple[str, ...] = ()
     launch_configurations: LaunchConfigurations = field(default_factory=LaunchConfigurations)
     copies: Copies = field(default_factory=Copies)

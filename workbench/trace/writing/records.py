@@ -34,6 +34,7 @@ _TEXTS = (
     ("shapes", "shapes", "Input Dims", json_value),
     ("types", "types", "Input type", json_value),
     ("strides", "strides", "Input Strides", json_value),
+    ("values", "values", "Concrete Inputs", json_value),
     ("stack", "stacks", "Call stack", json.dumps),
 )
 _LAUNCH_INTEGERS = (
