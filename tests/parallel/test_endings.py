@@ -12,7 +12,8 @@ import psutil
 import pytest
 
 from workbench.errors import RankError, TimeLimitError
-from workbench.parallel.launch import PREFIX, launch
+from workbench.parallel.job import PREFIX
+from workbench.parallel.launch import launch
 
 pytestmark = pytest.mark.slow
 

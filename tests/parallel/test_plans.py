@@ -8,7 +8,7 @@ import pytest
 from torch import nn
 
 from workbench.errors import SettingError
-from workbench.parallel.launch import rank_environment
+from workbench.parallel.job import rank_environment
 from workbench.parallel.launchers import torchrun
 from workbench.parallel.sharded import units_of
 from workbench.parallel.stages import balanced, check_cuts, pieces_of

@@ -13,7 +13,7 @@ from torch.nn import functional
 from torch.utils.data import DataLoader, TensorDataset
 
 import workbench as wb
-from workbench.parallel.launch import PREFIX
+from workbench.parallel.job import PREFIX
 from workbench.settings import Parallel
 
 pytestmark = pytest.mark.slow

@@ -11,7 +11,8 @@ import pytest
 from workbench.errors import WorkloadError
 from workbench.parallel import collectives
 from workbench.parallel.carrying import pack, unpack
-from workbench.parallel.launch import launch, rank_environment
+from workbench.parallel.job import rank_environment
+from workbench.parallel.launch import launch
 from workbench.parallel.launched import launched
 
 

@@ -56,9 +56,9 @@ def spread(work: Workload, settings: Settings, rank: Rank) -> Iterator[Training]
     Raises:
         SettingError: When the model or the data cannot be spread so; says which part and why.
     """
-    parallel = settings.parallel
-    if not isinstance(parallel, Parallel):
-        raise TypeError("spread() is for settings with a Parallel")
+    parallel = settings.ranks
+    if parallel is None:
+        raise TypeError("spread() is for settings that need several processes")
     plain, notes = replace(settings, parallel=None), list[str]()
     with ExitStack() as undo:
         check_reach(work, plain)

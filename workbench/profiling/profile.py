@@ -7,7 +7,7 @@ from workbench.errors import SettingError, WorkloadError
 from workbench.profiling.keeping import keeping
 from workbench.profiling.measuring import Order, measure
 from workbench.profiling.memory import explain_out_of_memory
-from workbench.profiling.ranks import profile_ranks, spreads
+from workbench.profiling.ranks import profile_ranks
 from workbench.profiling.writing import Measured, write_run
 from workbench.recording.environment import dtype_costs
 from workbench.recording.ownership import claim, refuse_unfinished_start
@@ -90,7 +90,7 @@ def profile(
             explain_out_of_memory(),
             worker_death_explained(),
         ):
-            if spreads(order.settings):
+            if order.settings.ranks is not None:
                 written = profile_ranks(work, order, bar, target, base=base)
             else:
                 written = _profile_here(work, order, bar, measured, target=target, base=base)

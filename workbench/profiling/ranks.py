@@ -40,12 +40,13 @@ def profile_ranks(
         RankError: A rank failed.
         TimeLimitError: It took too long.
     """
-    from workbench.parallel.launch import launch, refuse_nested
+    from workbench.parallel.job import refuse_nested
+    from workbench.parallel.launch import launch
     from workbench.parallel.placing import check_workload, place
     from workbench.parallel.spread import random_states
     from workbench.workload.checks import check_reach
 
-    parallel = spreading(order)
+    parallel = spreading(order.settings)
     refuse_nested("wb.profile")
     if order.keep_training:
         raise SettingError(
@@ -77,17 +78,11 @@ def profile_ranks(
     return published[0]
 
 
-def spreads(settings: Settings) -> bool:
-    """Whether these settings need processes of their own."""
-    return isinstance(settings.parallel, Parallel) and settings.parallel.spreads
-
-
-def spreading(order: Order) -> Parallel:
-    """What the order says of ranks; only asked where it says something."""
-    parallel = order.settings.parallel
-    if not isinstance(parallel, Parallel):
-        raise TypeError("only for an order that spreads its work")
-    return parallel
+def spreading(settings: Settings) -> Parallel:
+    """What the settings say of ranks; only asked where they say something."""
+    if settings.ranks is None:
+        raise TypeError("only for settings that spread the work")
+    return settings.ranks
 
 
 def _shower(bar: Progress) -> Callable[[dict[str, Any]], None]:
@@ -154,7 +149,7 @@ def record_rank(rank: "Rank", payload: dict[str, Any]) -> None:
     torch.set_num_threads(placed["threads"])
     rank.join(placed["backend"], _patience(order.time_limit_s))
     set_random_states(payload["random"])
-    parallel = spreading(order)
+    parallel = spreading(order.settings)
     measured = Measured(record=order.record, settings=order.settings)
     warm_up()
 

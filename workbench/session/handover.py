@@ -1,7 +1,7 @@
 """Where a training of this process will hand over to ranks, and come back from them."""
 
 from workbench.errors import SettingError
-from workbench.settings import Parallel, Settings
+from workbench.settings import Settings
 
 
 def refuse_ranks(settings: Settings) -> None:
@@ -17,8 +17,8 @@ def refuse_ranks(settings: Settings) -> None:
     Raises:
         SettingError: The settings need ranks.
     """
-    parallel = settings.parallel
-    if isinstance(parallel, Parallel) and parallel.spreads:
+    parallel = settings.ranks
+    if parallel is not None:
         raise SettingError(
             f"parallel={parallel} cannot act in a training that is under way, which has one "
             "process: leave it out, or let wb.profile start processes of their own for it."

@@ -313,6 +313,12 @@ class Settings:
         for name, value in checked({f.name: getattr(self, f.name) for f in fields(self)}).items():
             object.__setattr__(self, name, value)
 
+    @property
+    def ranks(self) -> Parallel | None:
+        """How the work is spread over processes; ``None`` where one process does it all."""
+        parallel = self.parallel
+        return parallel if isinstance(parallel, Parallel) and parallel.spreads else None
+
     def changes(self) -> dict[str, Any]:
         """The fields that are set, in the order of the record."""
         values = {f.name: getattr(self, f.name) for f in fields(self)}

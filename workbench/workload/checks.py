@@ -3,7 +3,7 @@
 import torch
 
 from workbench.errors import SettingError
-from workbench.settings import Parallel, Settings
+from workbench.settings import Settings
 from workbench.workload.precision import check_cache
 from workbench.workload.source import Source
 from workbench.workload.training import needs_closure
@@ -43,8 +43,8 @@ def check_one_process(settings: Settings) -> None:
     Raises:
         SettingError: Naming what to call instead.
     """
-    parallel = settings.parallel
-    if isinstance(parallel, Parallel) and parallel.spreads:
+    parallel = settings.ranks
+    if parallel is not None:
         raise SettingError(
             f"parallel={parallel.mode!r} acts in processes of its own, which wb.profile starts: a "
             "training that runs here stays in this one. Use "
