@@ -53,6 +53,7 @@ def test_json_is_one_document_a_line_in_the_documented_schema(trace: Path) -> No
         "straggler",
         "communication",
         "memory",
+        "idle_gaps",
         "step_parts",
         "launch_queue",
         "kernel_families",

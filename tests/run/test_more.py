@@ -31,7 +31,7 @@ def test_what_was_not_measured_shows_nothing(tmp_path: Path) -> None:
 
 def test_an_unknown_subject_lists_the_known_ones(tmp_path: Path) -> None:
     run = wb.open(gpu_trace().write(tmp_path / "t.json"))
-    with pytest.raises(RunError, match="there are breakdowns, loader, steps"):
+    with pytest.raises(RunError, match="there are breakdowns, gaps, loader, steps"):
         run.more("everything")  # type: ignore[arg-type]
 
 

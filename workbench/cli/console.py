@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 STYLES = {"critical": "bold red", "warning": "yellow", "info": "cyan"}
 ROWS = 10
+GAPS = 3
+LEAST_GAP = 0.01
+"""Share of all idle time from which a gap is worth a line."""
 LONGEST_NAME = 60
 LEAST_NAME = 16
 """Names are shortened to what a terminal has room for, but not below this."""
@@ -122,6 +125,8 @@ def _rank(rank: Mapping[str, Any], told: Sequence[str], width: int) -> list[Any]
     if rank["host_breakdown_us"] is not None:
         title = "Where the loop's thread spends the window"
         parts.append(_breakdown(title, rank["host_breakdown_us"]))
+    if gaps := [gap for gap in rank["idle_gaps"] or () if gap["share"] >= LEAST_GAP][:GAPS]:
+        parts.append(_gaps(gaps, width))
     if rank["kernels"]:
         parts.append(_kernels(rank["kernels"], width))
     if rank["operators"]:
@@ -194,6 +199,33 @@ def _breakdown(title: str, parts: Mapping[str, float | None]) -> Padding:
     return Padding(table, (1, 0, 0, 0))
 
 
+def _gaps(gaps: Sequence[Mapping[str, Any]], width: int) -> Padding:
+    """The longest idle gaps: what the host was in for most of each, and its first cause."""
+    several = len({gap["device"] for gap in gaps}) > 1
+    cells = []
+    for gap in gaps:
+        cause, us = next(iter(gap["causes_us"].items()))
+        part = "" if us == gap["length_us"] else f" {share_text(us / gap['length_us'])}"
+        cells.append(
+            (
+                *([str(gap["device"])] if several else []),
+                "-" if gap["step"] is None else str(gap["step"]),
+                _us(gap["length_us"]),
+                share_text(gap["share"]),
+                f"{category(cause).label}{part}",
+            )
+        )
+    columns = ("the host meanwhile", *(["device"] if several else []), "step", "gap", "of idle")
+    hosts = [
+        NOT_MEASURED
+        if next(iter(gap["causes_us"])) == "unknown"
+        else next(iter(gap["host_us"]), "")
+        for gap in gaps
+    ]
+    title = "Longest idle gaps (run.gaps has more of them)"
+    return _named(title, (*columns, "cause"), hosts, cells, width)
+
+
 def _kernels(rows: list[Mapping[str, Any]], width: int) -> Padding:
     largest = sorted(rows, key=lambda r: -r["total_us"])[:ROWS]
     cells = [
@@ -237,7 +269,7 @@ def _named(
     first, *heads = columns
     taken = [max([len(head), *(len(row[i]) for row in cells)]) for i, head in enumerate(heads)]
     room = min(LONGEST_NAME, max(LEAST_NAME, width - sum(taken) - 2 * len(heads)))
-    values = [(head, "left" if head == "family" else "right") for head in heads]
+    values = [(head, "left" if head in ("family", "cause") else "right") for head in heads]
     table = _table(title, (first, "left"), *values)
     for name, row in zip(foreign, cells, strict=True):
         table.add_row(Text(shorten(name, room), no_wrap=True), *row)

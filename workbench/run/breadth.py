@@ -6,6 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.analysis.outliers import LEAST_STEPS
 
+MOST_GAPS = 10
+"""Idle gaps that a document lists of a rank."""
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -18,6 +21,7 @@ def breadth(rank: RankAnalysis) -> dict[str, Any]:
     more = rank.details
     _ = more.modules, more.operator_shapes, more.outliers  # while the trace is in memory
     return {
+        "idle_gaps": _gaps(more.gaps),
         "step_parts": _step_parts(rank),
         "launch_queue": _rows(more.launches),
         "kernel_families": _rows(more.families),
@@ -53,6 +57,22 @@ def breadth_not_measured(run: Run) -> dict[str, str]:
     if all(rank.details.modules is None for rank in run.ranks):
         reasons["modules"] = "the trace holds no module: record stacks, Record(stacks=True)"
     return reasons
+
+
+def _gaps(table: pd.DataFrame | None) -> list[dict[str, Any]] | None:
+    """The longest idle gaps of all devices of a rank, longest first."""
+    if table is None:
+        return None
+    ranked = table.sort_values("length_ns", ascending=False, kind="stable").head(MOST_GAPS)
+    plain = records(ranked.drop(columns=["causes", "host"]))
+    return [
+        {
+            **row,
+            "causes_us": {name: ns / 1000 for name, ns in causes},
+            "host_us": {name: ns / 1000 for name, ns in host},
+        }
+        for row, causes, host in zip(plain, ranked["causes"], ranked["host"], strict=True)
+    ]
 
 
 def _step_parts(rank: RankAnalysis) -> list[dict[str, Any]] | None:

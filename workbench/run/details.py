@@ -89,6 +89,17 @@ class Details:
             for device, found in self.steps.items()
         }
 
+    @cached_property
+    def gaps(self) -> pd.DataFrame | None:
+        """The longest idle gaps of every device; ``None`` where no idle time is known."""
+        import pandas as pd
+
+        from workbench.analysis.longest_gaps import longest_gaps
+
+        rank = self._rank
+        found = [longest_gaps(rank.trace, idle) for idle in rank.idle.values()]
+        return pd.concat(found, ignore_index=True) if found else None
+
     def queues(self, device: int) -> tuple[QueueLength, ...]:
         """The queue of a device over time, then that of each stream; too large to be kept."""
         from workbench.analysis.queue_length import queue_lengths

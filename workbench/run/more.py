@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from workbench.errors import RunError
 from workbench.figures.empty import reason_of
 from workbench.pages import detail_tables as tables
 from workbench.pages.folded import Folded
+from workbench.pages.gaps import gaps_table
 from workbench.run.charts import chart
-from workbench.run.view import MOST_RANKS
+from workbench.run.view import MOST_RANKS, doubt
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 
 Subject = Literal[
     "breakdowns",
+    "gaps",
     "loader",
     "steps",
     "families",
@@ -34,6 +37,7 @@ Subject = Literal[
 
 TITLES: dict[Subject, str] = {
     "breakdowns": "Where a step of each rank goes",
+    "gaps": "The longest idle gaps, and what the host did meanwhile",
     "loader": "Inside the loader: what the wait for data is spent on, worker by worker",
     "steps": "Step by step: what each step waits for, and what is different in slow ones",
     "families": "Kernels by family",
@@ -45,6 +49,7 @@ TITLES: dict[Subject, str] = {
 }
 _CHARTS: dict[Subject, tuple[str, ...]] = {
     "breakdowns": ("breakdown",),
+    "gaps": (),
     "loader": ("stalls", "loader_lanes", "loader_rate", "epochs"),
     "steps": ("waterfall", "step_parts"),
     "families": ("families",),
@@ -82,7 +87,9 @@ def _tables(subject: Subject, rank: RankAnalysis) -> Iterator[Table]:
 
     found = rank.details
     wanted: list[tuple[pd.DataFrame | None, Callable[..., Table]]] = []
-    if subject == "steps":
+    if subject == "gaps":
+        wanted.append((found.gaps, partial(gaps_table, doubt=doubt(rank))))
+    elif subject == "steps":
         wanted.append((outliers(rank), tables.outliers_table))
     elif subject == "phases":
         wanted.append((found.phases, tables.phases_table))

@@ -157,6 +157,11 @@ class Run:
         return self._table(tables.idle)
 
     @cached_property
+    def gaps(self) -> pd.DataFrame | None:
+        """The longest idle gaps of every device, and what the host did meanwhile."""
+        return self._table(lambda rank: rank.details.gaps)
+
+    @cached_property
     def input(self) -> pd.DataFrame | None:
         """Every wait for a batch inside the window: start, length, step."""
         return self._table(tables.input_waits)
@@ -262,8 +267,8 @@ class Run:
         """Charts and tables on a subject, folded away.
 
         Args:
-            subject: breakdowns (of every rank), loader, steps, families, launches, copies, phases,
-                communication or ranks.
+            subject: breakdowns (of every rank), gaps, loader, steps, families, launches, copies,
+                phases, communication or ranks.
             rank: Whose; by default the first.
         """
         from workbench.run.more import more

@@ -69,7 +69,7 @@ def not_measured(run: Run) -> dict[str, str]:
     if not any(rank.device_indices for rank in ranks):
         reasons["kernels"] = not_idle_because(ranks[0])
     if not any(rank.idle_causes for rank in ranks):
-        reasons["idle"] = not_idle_because(ranks[0])
+        reasons["idle"] = reasons["gaps"] = not_idle_because(ranks[0])
     if all(rank.operators is None for rank in ranks):
         reasons["operators"] = "the trace holds no operator of the framework: record CPU activity"
     if all(rank.steps is None for rank in ranks):

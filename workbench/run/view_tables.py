@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from workbench.pages import detail_tables
 from workbench.pages.frames import families_table, kernels_table, operators_table, steps_table
+from workbench.pages.gaps import gaps_table
 from workbench.pages.replay import path_table, what_if_table
 from workbench.pages.table import Column, Table
 from workbench.run.view import MOST_RANKS, device_label, doubt, whose
@@ -14,7 +15,11 @@ from workbench.run.view import MOST_RANKS, device_label, doubt, whose
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from workbench.figures.breakdown import Doubt
     from workbench.run.run import Run
+
+DOUBTS: tuple[Doubt, ...] = ("times", "causes")
+"""The graver one first."""
 
 
 def tables_of(run: Run) -> tuple[Table, ...]:
@@ -23,7 +28,10 @@ def tables_of(run: Run) -> tuple[Table, ...]:
     if any(rank.device_time for rank in run.ranks):
         tables.append(_devices(run))
     tables += [*_paths(run)]
+    doubts = {doubt(rank) for rank in run.ranks}
+    worst = next((each for each in DOUBTS if each in doubts), None)
     for frame, shown in (
+        (run.gaps, partial(gaps_table, doubt=worst)),
         (run.what_if, partial(what_if_table, measured=_free_loader(run))),
         (run.outliers, detail_tables.outliers_table),
         (run.phases, detail_tables.phases_table),
