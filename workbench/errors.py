@@ -41,6 +41,10 @@ class ReportError(WorkbenchError):
     """A report could not be made or written."""
 
 
+class GateError(WorkbenchError):
+    """A gate could not be measured, or what it judged became worse."""
+
+
 class MissingExtraError(WorkbenchError):
     """An optional dependency is not installed."""
 

@@ -8,7 +8,7 @@ from typing import NoReturn
 
 import typer
 
-from workbench.cli import analyze, compare, convert, demo, doctor, lab, report, tune
+from workbench.cli import analyze, compare, convert, demo, doctor, gate, lab, report, tune
 from workbench.errors import WorkbenchError
 from workbench.version import version
 
@@ -24,6 +24,7 @@ app = typer.Typer(
 app.command()(analyze.analyze)
 app.command()(report.report)
 app.command()(compare.compare)
+app.command()(gate.gate)
 app.command()(tune.tune)
 app.command()(convert.convert)
 app.command()(demo.demo)

@@ -7,9 +7,11 @@ from typing import Any
 def environment() -> dict[str, Any]:
     """Versions, usable processors and devices, as ``workbench.machine`` tells them."""
     from workbench import machine
+    from workbench.machine.processor import processor
 
     return {
         **machine.versions(),
+        "processor": processor(),
         "usable_cpus": machine.usable_cpus(),
         "devices": [
             {"index": d.index, "type": d.type, "name": d.name, "memory_bytes": d.memory_bytes}

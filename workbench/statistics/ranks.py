@@ -1,6 +1,7 @@
 """The exact rank interval (Mann, Whitney, Hodges, Lehmann) for the shift between two samples."""
 
 from functools import cache
+from itertools import accumulate
 from math import comb, floor, sqrt
 
 import numpy as np
@@ -59,3 +60,26 @@ def _ways(n: int, m: int) -> list[int]:
         for j in range(i, n * m + 1):
             counts[j] += counts[j - i]
     return counts
+
+
+def chance_of_more(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
+    """The one-sided chance of ranks like these if ``b`` is not larger than ``a``; ties count half.
+
+    Exact for up to :data:`EXACT_UP_TO` values together, the normal approximation above.
+    """
+    n, m = a.size, b.size
+    above = b[:, None] - a[None, :]
+    won = float((above > 0).sum() + 0.5 * (above == 0).sum())
+    if n + m > EXACT_UP_TO:
+        from scipy.special import ndtr
+
+        deviation = sqrt(n * m * (n + m + 1) / 12)
+        return float(ndtr(-(won - n * m / 2 - 0.5) / deviation))
+    return _at_most(n, m)[floor(n * m - won)]
+
+
+@cache
+def _at_most(n: int, m: int) -> tuple[float, ...]:
+    """The chance that the Mann-Whitney statistic is at most each value."""
+    every = comb(n + m, n)
+    return tuple(float(seen) / every for seen in accumulate(_ways(n, m)))
