@@ -38,14 +38,15 @@ def idling(**changes: Any) -> Finding:
 
 
 def test_a_gain_that_is_the_share_needs_no_word() -> None:
-    assert bound(idling()) == "at most 40.0 ms a step (1.67 times as fast)"
+    assert bound(idling()) == "at most 40.0 ms a step (40 % less time, 1.67 times as fast)"
 
 
 def test_a_gain_far_below_the_share_says_that_other_work_sets_the_pace() -> None:
     """40 ms are idle, and without them a step of 100 takes 90: something else takes as long."""
     said = bound(idling(saving_ns_per_step_at_most=10 * MS, speedup_at_most=100 / 90))
     assert said == (
-        "at most 10.0 ms a step (1.11 times as fast); less than the 40 % above, since other work "
+        "at most 10.0 ms a step (10 % less time, 1.11 times as fast); less than the 40 % above, "
+        "since other work "
         "then sets the pace"
     )
 

@@ -6,10 +6,10 @@ import pytest
 
 from tests.pages.hostile import Page
 from workbench.findings.finding import Finding, Severity, Verdict
-from workbench.pages.evidence import label, value_text
+from workbench.pages.evidence import evidence_rows, label, value_text
 from workbench.pages.findings import NONE, findings_html, findings_text
 from workbench.pages.parts import parts_html, parts_text
-from workbench.pages.run import PARTS, Section, run_html, run_text
+from workbench.pages.run import LINES, PARTS, WIDTH, Section, run_html, run_text
 from workbench.pages.table import Column, Table
 from workbench.pages.view import Breakdown, RunView
 
@@ -43,7 +43,11 @@ def _view() -> RunView:
     )
 
 
-@pytest.mark.parametrize("show", [lambda v: Page(run_html(v)).words, run_text])
+def _whole_text(view: RunView) -> str:
+    return "\n\n".join(repr(Section(view=view, name=name)) for name in PARTS)
+
+
+@pytest.mark.parametrize("show", [lambda v: Page(run_html(v)).words, _whole_text])
 def test_order_is_verdict_findings_parts_details_method(show):  # noqa: ANN001
     words = show(_view())
     told = [
@@ -57,7 +61,7 @@ def test_order_is_verdict_findings_parts_details_method(show):  # noqa: ANN001
     assert places == sorted(places)
 
 
-@pytest.mark.parametrize("show", [lambda v: Page(run_html(v)).words, run_text])
+@pytest.mark.parametrize("show", [lambda v: Page(run_html(v)).words, _whole_text])
 def test_every_number_is_in_words(show):  # noqa: ANN001
     words = show(_view())
     for text in ("60 %", "6.00 ms", "40 %", "4.00 ms", "9.12 ms", "not measured: host Python"):
@@ -84,7 +88,6 @@ def test_idle_is_thin_and_work_is_not():
 
 def test_each_part_can_be_shown_alone():
     shown = [Section(view=_view(), name=name) for name in PARTS]
-    assert "\n\n".join(map(repr, shown)) == run_text(_view())
     assert "mostly waiting" in shown[0]._repr_mimebundle_()["text/html"]
 
 
@@ -93,6 +96,46 @@ def test_a_bare_run_has_no_empty_sections():
     assert "<details>" not in html
     assert NONE in html
     assert run_text(RunView(title="t", verdict="v")) == f"t\nv\n\n{NONE}"
+
+
+def test_an_interval_whose_ends_read_the_same_is_one_number():
+    """786.1 and 786.4 are both 786 µs: at least and at most would be the same words twice."""
+    same = dict(evidence_rows({"saving_low_us": 786.1, "saving_high_us": 786.4}))
+    assert same == {"saving by a free loader": "786 µs"}
+    apart = dict(evidence_rows({"saving_low_us": 500.0, "saving_high_us": 786.4}))
+    assert list(apart.values()) == ["500 µs", "786 µs"]
+
+
+def test_a_terminal_gets_what_matters_on_one_screen_and_is_told_where_the_rest_is():
+    """Of 12 findings with long advice and 8 devices, what fits in 40 lines of 80 columns."""
+    view = _view()
+    findings = tuple(
+        _finding(f"finding {i}: " + "much is waited for " * 6, advice="Add workers. " * 20)
+        for i in range(12)
+    )
+    crowded = replace(view, findings=findings, breakdowns=view.breakdowns * 8)
+    lines = run_text(crowded).splitlines()
+    assert len(lines) <= LINES
+    assert max(map(len, lines)) <= WIDTH
+    shown = sum(f"finding {i}:" in " ".join(lines) for i in range(12))
+    assert shown >= 1
+    assert f"{12 - shown} more" in " ".join(lines)
+    for name in ("run.findings", 'run.part("parts")', 'run.part("details")', "wb.report"):
+        assert name in " ".join(lines)
+    assert "gemm" not in " ".join(lines), "tables are elsewhere"
+
+
+def test_a_terminal_is_told_what_cannot_be_trusted_and_what_was_not_measured():
+    text = run_text(_view())
+    assert "cannot be trusted: 3 launches have no kernel." in text
+    assert "not measured: memory" in " ".join(text.split())
+    assert "note: batch size assumed" in text
+
+
+def test_a_title_that_the_verdict_says_is_not_said_again_in_a_terminal():
+    view = replace(_view(), verdict="finding 0 A step takes 23 ms.")
+    assert run_text(view).count("finding 0") == 1
+    assert "as said above  [WB101]" in run_text(view)
 
 
 @pytest.mark.parametrize(
@@ -112,7 +155,9 @@ def test_severity_is_told_by_word_and_shape(severity: Severity, verdict: Verdict
 
 def test_gain_is_an_upper_bound_in_words():
     finding = _finding("x", saving_ns_per_step_at_most=9.12e6, speedup_at_most=1.647)
-    assert "Gain: at most 9.12 ms a step (1.65 times as fast)." in findings_html([finding])
+    assert "Gain: at most 9.12 ms a step (39 % less time, 1.65 times as fast)." in findings_html(
+        [finding]
+    )
     assert "gain: at most" in findings_text([finding])
     assert "gain" not in findings_text([_finding("x")]).lower()
 

@@ -33,10 +33,11 @@ ADVISED = finding("WB101", {"workers": 2}, 50)
 @pytest.mark.parametrize(
     ("ratio", "low", "high", "said"),
     [
-        (0.7, 0.65, 0.75, "measured: 30.0 ms (25.0 ms to 35.0 ms), within the bound."),
+        (0.7, 0.65, 0.75, "measured: 30.0 ms (25.0 ms to 35.0 ms) less a step, within the bound."),
         (0.45, 0.3, 0.6, "above the bound by no more than chance."),
         (0.2, 0.1, 0.3, "above the bound, which was too low"),
-        (1.1, 1.05, 1.2, "measured: −10.0 ms (−20.0 ms to −5.00 ms), within the bound."),
+        (1.1, 1.05, 1.2, "10.0 ms (5.00 ms to 20.0 ms) more a step, so it saves nothing here."),
+        (0.98, 0.9, 1.1, "between 10.0 ms less and 10.0 ms more a step, so a gain cannot be told"),
     ],
 )
 def test_the_gain_of_the_advised_setting_is_laid_beside_its_bound(
@@ -44,8 +45,17 @@ def test_the_gain_of_the_advised_setting_is_laid_beside_its_bound(
 ) -> None:
     """100 ms × (1 − ratio), against 50 at most."""
     (told,) = bounds_held(run({}, ADVISED), run({"workers": 2}), change(ratio, low, high))
-    assert told.startswith("WB101 said that workers=2 saves at most 50.0 ms a step (50 %)")
+    assert told.startswith(
+        "WB101 said that workers=2 saves at most 50.0 ms a step (50 % of its mean time)"
+    )
     assert said in told
+
+
+def test_findings_of_one_setting_and_one_bound_are_said_once() -> None:
+    """The wait for data and the work on samples are one and the same time here."""
+    run_ = run({}, ADVISED, finding("WB102", {"workers": 2}, 50))
+    (told,) = bounds_held(run_, run({"workers": 2}), change(0.7, 0.65, 0.75))
+    assert told.startswith("WB101 and WB102 said that workers=2 saves at most 50.0 ms")
 
 
 @pytest.mark.parametrize(

@@ -67,7 +67,7 @@ def test_the_document_and_the_page_tell_it(run: wb.Run) -> None:
         "saving_us_at_most": 400,
         "capped": False,
     }
-    assert "What a step could save at most" in repr(run)
+    assert "What a step could save at most" in repr(run.part("details"))
     assert "loader free" in run._repr_mimebundle_()["text/html"]
 
 

@@ -196,7 +196,7 @@ def test_a_page_of_many_ranks_reads_each_trace_three_times_and_keeps_none(
             return read()
 
         monkeypatch.setattr(rank, "_read", counted)
-    assert "Process groups" in repr(run)
+    assert "Process groups" in repr(run.part("details"))
     assert max(reads.values()) <= 3, reads
     assert not any("trace" in vars(rank) for rank in run.ranks)
 

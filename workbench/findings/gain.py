@@ -19,7 +19,8 @@ def bound(finding: Finding) -> str | None:
     saving, speedup = finding.saving_ns_per_step_at_most, finding.speedup_at_most
     faster = None
     if speedup is not None and speedup >= LEAST_SPEEDUP:
-        faster = f"{significant(speedup)} times as fast"
+        less = share_text(1 - 1 / speedup)
+        faster = f"{less} less time, {significant(speedup)} times as fast"
     if saving is None:
         return None if faster is None else f"at most {faster}"
     said = f"at most {time_text(saving)} a step" + (f" ({faster})" if faster else "")

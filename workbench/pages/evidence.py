@@ -15,14 +15,21 @@ _PLAIN = {
     "fastest_replayed_step_us": "fastest step on batches at hand",
     "saving_low_us": "saving by a free loader, at least",
     "saving_high_us": "saving by a free loader, at most",
+    "saving_us": "saving by a free loader",
     "loader_alone_batch_us": "batch of the loader alone",
 }
 """Keys whose words do not explain themselves."""
+_LOW, _HIGH, _ONE = "saving_low_us", "saving_high_us", "saving_us"
 
 
 def evidence_rows(evidence: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Label and text of every piece of evidence."""
-    return [(label(name), value_text(name, value)) for name, value in evidence.items()]
+    """Label and text of every piece of evidence; an interval whose ends read the same is one."""
+    rows = {name: value_text(name, value) for name, value in evidence.items()}
+    low, high = rows.get(_LOW), rows.get(_HIGH)
+    if low is not None and low == high:
+        one = {_LOW: _ONE}
+        rows = {one.get(name, name): text for name, text in rows.items() if name != _HIGH}
+    return [(label(name), text) for name, text in rows.items()]
 
 
 def label(name: str) -> str:

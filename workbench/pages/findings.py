@@ -1,5 +1,6 @@
 """Findings as HTML and as text: worst first, each with evidence, bound and next experiment."""
 
+import textwrap
 from collections.abc import Sequence
 
 from workbench.findings.finding import Finding
@@ -42,6 +43,30 @@ def findings_text(findings: Sequence[Finding]) -> str:
     if not findings:
         return NONE
     return "\n\n".join(_text(finding) for finding in findings)
+
+
+def brief_text(finding: Finding, *, width: int, told: str = "") -> str:
+    """A finding without its evidence: what it is, what to gain, what to do.
+
+    Args:
+        finding: The finding.
+        width: Columns of the terminal.
+        told: What was said before; a title that stands there is not repeated.
+    """
+    about = " · ".join(part for part in (finding.code, where(finding)) if part)
+    title = visible(finding.title)
+    said = "as said above" if title and title in told else title
+    lines = [f"{mark(finding)}  {said}  [{about}]"]
+    gain, setting = bound(finding), setting_text(finding)
+    if gain is not None:
+        lines.append(f"  gain: {gain}")
+    lines.append(f"  next: {visible(finding.advice)}")
+    if setting is not None:
+        lines.append(f"  try: {visible(setting)}")
+    return "\n".join(
+        textwrap.fill(line, width, subsequent_indent="    ", break_on_hyphens=False)
+        for line in lines
+    )
 
 
 def mark(finding: Finding) -> str:

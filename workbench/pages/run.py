@@ -1,21 +1,29 @@
 """A whole Run as HTML and as text, in the order in which people look."""
 
-from collections.abc import Sequence
+import textwrap
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from workbench.pages.assets import page
 from workbench.pages.escape import escape, visible
-from workbench.pages.findings import SILENT, findings_section, findings_text
+from workbench.pages.findings import NONE, SILENT, brief_text, findings_section, findings_text
 from workbench.pages.parts import parts_html, parts_text
 from workbench.pages.table import table_html, table_text
 from workbench.pages.view import RunView
-from workbench.units import NOT_MEASURED
+from workbench.units import NOT_MEASURED, count_text
 
 PartName = Literal["verdict", "findings", "parts", "details", "measured"]
 
 PARTS: tuple[PartName, ...] = ("verdict", "findings", "parts", "details", "measured")
 """The order of the page; a report puts its charts before the details."""
+
+WIDTH = 80
+"""Columns of a terminal that the text keeps to."""
+LINES = 40
+"""What a terminal shows at once: the text ends before it, and says where the rest is."""
+FIRST = 3
+"""How many findings, notes and failed checks a terminal gets at most, the worst first."""
 
 
 def run_html(view: RunView) -> str:
@@ -24,8 +32,60 @@ def run_html(view: RunView) -> str:
 
 
 def run_text(view: RunView) -> str:
-    """The same for a terminal."""
-    return "\n\n".join(text for name in _said(view) if (text := section_text(view, name)))
+    """What matters for a terminal, in 40 lines of 80 columns, and where the rest is.
+
+    Findings come without their evidence, tables not at all. What does not fit is counted.
+    """
+    findings, places = min(FIRST, len(view.findings)), len(view.breakdowns)
+    text = _brief(view, findings, places)
+    while len(text.splitlines()) > LINES and (places > 1 or findings > 1):
+        if places > 1:
+            places -= 1
+        else:
+            findings -= 1
+        text = _brief(view, findings, places)
+    return text
+
+
+def _brief(view: RunView, findings: int, places: int) -> str:
+    """The text with so many findings, and so many places where time goes."""
+    parts = [_wrapped(_verdict_text(view).splitlines())]
+    if view.findings:
+        parts += [
+            brief_text(each, width=WIDTH, told=visible(view.verdict))
+            for each in view.findings[:findings]
+        ]
+    elif SILENT not in view.verdict:
+        parts.append(NONE)
+    parts += [parts_text(each) for each in view.breakdowns[:places]]
+    said = [f"cannot be trusted: {each}" for each in view.trust[:FIRST]]
+    said += [f"note: {text}" for name, text in view.measured if name == "note"][:FIRST]
+    parts.append(_wrapped([visible(line) for line in said]))
+    parts.append(_wrapped(list(_pointers(view, findings, places))))
+    return "\n\n".join(part for part in parts if part)
+
+
+def _pointers(view: RunView, findings: int, places: int) -> Iterator[str]:
+    """Where what was left out can be read, each with what it holds."""
+    left = len(view.findings) - findings
+    if view.findings:
+        more = f", and {count_text(left)} more" if left else ""
+        yield f"More: run.findings has the evidence{more}"
+    if len(view.breakdowns) > places:
+        rest = len(view.breakdowns) - places
+        yield f'More: run.part("parts") has {count_text(rest)} more ranks or devices'
+    if view.tables:
+        yield 'More: run.part("details") has the tables, wb.report(run, "report.html") the charts'
+    missing = ", ".join(visible(name).replace("_", " ") for name in view.not_measured)
+    if view.measured or missing:
+        why = f", and why this was {NOT_MEASURED}: {missing}" if missing else ""
+        yield f'More: run.part("measured") has settings and versions{why}'
+
+
+def _wrapped(lines: Sequence[str]) -> str:
+    return "\n".join(
+        textwrap.fill(line, WIDTH, subsequent_indent="  ", break_on_hyphens=False) for line in lines
+    )
 
 
 def _said(view: RunView) -> tuple[PartName, ...]:

@@ -30,35 +30,46 @@ def bounds_held(first: Run, second: Run, change: Change) -> tuple[str, ...]:
         return ()
     step = sum(steady) / len(steady)
     found = [f for f in first.findings if f.setting and dict(f.setting) == tried]
-    told = {}
+    told: dict[float, dict[str, None]] = {}
     for finding in found:
         bound = finding.saving_ns_per_step_at_most
         if bound is not None:
-            told[finding.code] = _sentence(finding.code, tried, step, bound, change)
-    return tuple(told.values())
+            told.setdefault(bound, {})[finding.code] = None
+    return tuple(
+        _sentence(" and ".join(codes), tried, step, bound, change) for bound, codes in told.items()
+    )
 
 
-def _sentence(code: str, tried: Mapping[str, Any], step: float, bound: float, c: Change) -> str:
+def _sentence(codes: str, tried: Mapping[str, Any], step: float, bound: float, c: Change) -> str:
     assert c.ratio is not None
     assert c.low is not None
     assert c.high is not None
     gain, least, most = (step * (1 - ratio) for ratio in (c.ratio, c.high, c.low))
     setting = ", ".join(f"{name}={value!r}" for name, value in tried.items())
-    if gain <= bound:
+    if most <= 0:
+        verdict = "so it saves nothing here"
+    elif least < 0:
+        verdict = "so a gain cannot be told from chance"
+    elif gain <= bound:
         verdict = "within the bound"
     elif least <= bound:
         verdict = "above the bound by no more than chance"
     else:
         verdict = "above the bound, which was too low: something else changed as well"
     return (
-        f"{code} said that {setting} saves at most {time_text(bound)} a step "
-        f"({share_text(bound / step)}); measured: {_signed(gain)} "
-        f"({_signed(least)} to {_signed(most)}), {verdict}."
+        f"{codes} said that {setting} saves at most {time_text(bound)} a step "
+        f"({share_text(bound / step)} of its mean time); measured: {_interval(gain, least, most)}, "
+        f"{verdict}."
     )
 
 
-def _signed(ns: float) -> str:
-    return time_text(ns) if ns >= 0 else f"−{time_text(-ns)}"
+def _interval(gain: float, least: float, most: float) -> str:
+    """A gain in words, since "−10 ms" may be read as either: less time, or more."""
+    if least < 0 < most:
+        return f"between {time_text(most)} less and {time_text(-least)} more a step"
+    near, far = sorted((abs(least), abs(most)))
+    said = f"{time_text(abs(gain))} ({time_text(near)} to {time_text(far)})"
+    return f"{said} {'less' if gain >= 0 else 'more'} a step"
 
 
 def _tried(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
