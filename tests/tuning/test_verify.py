@@ -21,7 +21,7 @@ from tests.tuning.loops import Sleepy, Watching, rows, state_bytes, training
 from tests.tuning.made import found
 from tests.tuning.planted import Clock, Costly, network
 from workbench.errors import SettingError, WorkloadError
-from workbench.settings import Settings
+from workbench.settings import Parallel, Settings
 from workbench.statistics.change import Change
 from workbench.tuning.attempt import joined
 from workbench.tuning.fair import fair_blocks
@@ -126,9 +126,10 @@ def test_what_cannot_be_applied_says_what_to_do(asked: Any, said: str, tmp_path:
         wb.verify(training(), asked, folder=tmp_path)
 
 
-def test_processes_of_their_own_are_refused_before_anything_runs(tmp_path: Path):
-    with pytest.raises(SettingError, match=r"wb\.profile.*wb\.compare its Run"):
-        wb.verify(training(), wb.Settings(parallel="ddp"), folder=tmp_path)
+def test_ranks_that_cannot_be_started_are_refused_before_anything_runs(tmp_path: Path):
+    many = wb.Settings(parallel=Parallel(mode="ddp", world_size=4096))
+    with pytest.raises(SettingError, match=r"with 4096 ranks cannot act: there are"):
+        wb.verify(training(), many, folder=tmp_path)
     assert not list(tmp_path.iterdir()), "nothing was measured, and nothing is kept"
 
 

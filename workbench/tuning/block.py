@@ -2,7 +2,7 @@
 
 import gc
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -105,9 +105,22 @@ def measure(
 
 @contextmanager
 def set_up(
-    work: "Workload", settings: Settings, measuring: Measuring, time_limit_s: float | None
+    work: "Workload",
+    settings: Settings,
+    measuring: Measuring,
+    time_limit_s: float | None,
+    *,
+    prepared: "AbstractContextManager[Training] | None" = None,
 ) -> "Iterator[Driven]":
-    """A loop under settings, ready to be driven; afterwards everything is as it was before."""
+    """A loop under settings, ready to be driven; afterwards everything is as it was before.
+
+    Args:
+        work: Model, data and step.
+        settings: What to change.
+        measuring: What all blocks share.
+        time_limit_s: Seconds after which it is cancelled.
+        prepared: Makes it ready where one process is not all of it.
+    """
     from workbench.workload import prepare
     from workbench.workload.interrupts import Deferred
 
@@ -118,7 +131,7 @@ def set_up(
         Limits(time_limit_s, WHAT) as limits,
         WarningLog() as warned,
         LoaderRecorder(on=False) as recorder,
-        prepare(work, settings) as training,
+        prepared or prepare(work, settings) as training,
     ):
         loop = Loop(training, limits, measuring.progress, recorder.probe)
         measuring.progress.stage(str(settings))
@@ -156,8 +169,12 @@ class Driven:
             warnings=tuple(self._warned),
         )
 
-    def warm_up(self) -> tuple[int, ...]:
-        """Times of the first steps, until they are steady."""
+    def warm_up(self, agree: Callable[[Any], Any] | None = None) -> tuple[int, ...]:
+        """Times of the first steps, until they are steady.
+
+        Args:
+            agree: Makes the answer of one rank that of all, which must take as many steps.
+        """
         from workbench.statistics.warmup import has_settled
 
         clock, times = HostClock(self.loop.synchronize), list[int]()
@@ -165,18 +182,29 @@ class Driven:
         while len(times) < WARMUP_MOST and self._step() is not None:
             clock.step()
             (times,) = clock.durations_ns()
-            if len(times) < WARMUP_LEAST:
+            if len(times) < WARMUP_LEAST or (agree is not None and len(times) % WARMUP_LEAST):
                 continue
-            if has_settled(times) or sum(times[1:]) > WARMUP_MOST_S * 1e9:
+            over = has_settled(times) or sum(times[1:]) > WARMUP_MOST_S * 1e9
+            if over if agree is None else agree(bool(over)):
                 break
         return tuple(times)
 
-    def block(self, position: int, count: int, whole: int = 1) -> FairBlock | None:
-        """Lead, then ``count`` steps; of these, those that are not yet steady are left out."""
+    def block(
+        self, position: int, count: int, whole: int = 1, *, lead: int = 0
+    ) -> FairBlock | None:
+        """Lead, then ``count`` steps; of these, those that are not yet steady are left out.
+
+        Args:
+            position: Place in the order of all blocks.
+            count: Steps that count, before those that are not steady are taken off.
+            whole: Steps that count are a multiple of these, where so many are left.
+            lead: Steps that are left out at least.
+        """
         from workbench.statistics.warmup import warmup_length
 
-        lead = lead_steps(self.training.effective)
-        log, losses = SampleLog(batches=lead), list[Any]()
+        filled = lead_steps(self.training.effective)
+        lead = max(lead, filled)
+        log, losses = SampleLog(batches=filled), list[Any]()
         self.loop.look, self.loop.losses = log.look, losses
         memory = MemoryProbe(self.training.device)
         memory.start()

@@ -103,6 +103,8 @@ _RANKS: Mapping[str, tuple[Any, ...]] = {
 }
 """Values that are tried without being asked for by name, the more promising first; of the other
 fields all."""
+_UNSAID: Mapping[str, Any] = {"parallel": "none"}
+"""What is in force where nothing is said of it."""
 FEWER = 0.1
 """Fewer workers than there are seldom help: they come late (own choice)."""
 _TOLD = ("precision", "channels_last", "compile", "optimizer")
@@ -171,6 +173,8 @@ def from_offers(
     from workbench.workload.capability import offers
 
     found: list[tuple[float, Candidate]] = []
+    if only is not None and "parallel" in only:
+        found += [(0.05 / (1 + place), each) for place, each in enumerate(_spread(work))]
     workers = int(effective.get("workers") or 0)
     on_cpu = str(effective.get("device", "cpu")).startswith("cpu")
     for offer in offers(work):
@@ -178,7 +182,7 @@ def from_offers(
             continue
         values = offer.values if only is not None else _values(offer, effective)
         for place, value in enumerate(values):
-            if effective.get(offer.field) == value:
+            if effective.get(offer.field, _UNSAID.get(offer.field)) == value:
                 continue
             refused = None if offer.state == "possible" else offer.reason or offer.state
             if refused and only is None and offer.field not in _TOLD:
@@ -191,6 +195,22 @@ def from_offers(
             candidate = Candidate(change=change, origin=OFFER, bound=bound, refused=refused)
             found.append((score, candidate))
     return [candidate for _, candidate in sorted(found, key=lambda each: -each[0])]
+
+
+def _spread(work: "Workload") -> Iterator[Candidate]:
+    """Each way to spread the work over ranks; tried only by name, since each block takes seconds.
+
+    What cannot be done here is refused with the reason.
+    """
+    from workbench.tuning.fresh import check_ranks
+
+    for mode in ("ddp", "fsdp", "tp", "pp"):
+        change, refused = Settings(parallel=mode), None
+        try:
+            check_ranks(work, change)
+        except SettingError as error:
+            refused = str(error)
+        yield Candidate(change=change, origin=OFFER, refused=refused)
 
 
 def _values(offer: "Offer", effective: Mapping[str, Any]) -> Sequence[Any]:

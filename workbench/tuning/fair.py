@@ -11,6 +11,7 @@ from workbench.errors import SettingError, TimeLimitError
 from workbench.recording.ownership import claim
 from workbench.recording.progress import Progress
 from workbench.settings import Settings
+from workbench.tuning import fresh
 from workbench.tuning.block import LEAST_STEPS, About, Measuring, measure, warm_up
 from workbench.tuning.outcome import outcome_of
 from workbench.tuning.trial import Ended, FairBlock, FairRuns, Outcome, Trial
@@ -43,6 +44,9 @@ def fair_blocks(
     as many steps as make the same number of samples. Starting the loader, the steps until its
     workers' queue is steady and warm-up by the change test are not in the step times. Give a
     setting twice to see what it differs from itself.
+
+    Where one of the settings needs several processes, every block of every setting is measured in
+    fresh ones, started for it: see ``fresh``.
 
     A setting that cannot act, runs out of memory, fails or hangs is a result and does not stop the
     others. The first interrupt or the time limit ends the measurement with what there is. After
@@ -79,6 +83,7 @@ def fair_blocks(
             ),
             until=None if time_limit_s is None else time.monotonic() + time_limit_s,
             warmed={} if warmed is None else warmed,
+            apart=any(each is not None and each.ranks is not None for each in settings),
         )
         return turns.take(blocks)
     finally:
@@ -137,6 +142,8 @@ class _Turns:
     measuring: Measuring
     until: float | None
     warmed: MutableMapping[Settings, float]
+    apart: bool = False
+    """Whether every block is measured in processes of its own."""
     samples: float | None = None
     """Of a block, once the first setting has told."""
     whole: int = 1
@@ -206,9 +213,8 @@ class _Turns:
             return
         left = self._left_s()
         limit = None if left is None else max(left, _LEAST_S) * max(_HALF, 1 / len(waiting))
-        draft.warmup_ns, about = warm_up(
-            self.work, draft.settings, self.measuring, time_limit_s=limit
-        )
+        warm = fresh.warm_up if self.apart else warm_up
+        draft.warmup_ns, about = warm(self.work, draft.settings, self.measuring, time_limit_s=limit)
         draft.learn(about)
         draft.warm_step_s = statistics.median(draft.warmup_ns[-STEADY:] or (0,)) / 1e9
         if not self.measuring.stopped:
@@ -255,15 +261,17 @@ class _Turns:
 
     def _measure(self, draft: _Draft, position: int) -> None:
         left = self._left_s()
-        found = measure(
-            self.work,
-            draft.settings,
-            self.measuring,
-            position=position,
-            steps=self._steps,
-            time_limit_s=None if left is None else max(left, _LEAST_S),
-            whole=self.whole,
-        )
+        shared: dict[str, Any] = {
+            "position": position,
+            "time_limit_s": None if left is None else max(left, _LEAST_S),
+            "whole": self.whole,
+        }
+        if self.apart:
+            known = draft.effective
+            count = self._steps(known.get("batch_size"), known.get("workers") or 0)
+            found = fresh.measure(self.work, draft.settings, self.measuring, count=count, **shared)
+        else:
+            found = measure(self.work, draft.settings, self.measuring, steps=self._steps, **shared)
         if found is None:
             return
         block, about = found

@@ -1,7 +1,7 @@
 """Whether other settings compute the same numbers as the loop did, by running both."""
 
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from workbench.errors import SettingError
 from workbench.recording.progress import Progress
@@ -61,7 +61,7 @@ def parity(
 def _compared(runner: Runner, a: Settings, b: Settings, steps: int) -> Parity:
     """What both compute on the same batches."""
     batches = runner.draw(a, steps)
-    quiet = b.compile not in {None, False} and b.compile != a.compile and runner.random(a, batches)
+    quiet, said = _quiet(runner, a, b, batches)
     first, again = (runner.numbers(a, batches, quiet=quiet) for _ in range(2))
     _, unit = coarser(first.precision, b.precision or "fp32")
     nudged = runner.nudged(a, batches, quiet=quiet, nudge=unit)
@@ -70,14 +70,22 @@ def _compared(runner: Runner, a: Settings, b: Settings, steps: int) -> Parity:
     except Exception as error:  # noqa: BLE001 - of the setting, and told
         return Parity(verdict="cannot_tell", reason=f"it did not run: {outcome_of(error)[1]}")
     asked = [name for name in BY_DESIGN if getattr(a, name) != getattr(b, name)]
-    said = "with dropout 0, because compiled code draws other random numbers: " if quiet else ""
     return judge(first, again, other, nudged=nudged, by_design=asked, said=said)
+
+
+def _quiet(runner: Runner, a: Settings, b: Settings, batches: list[Any]) -> tuple[bool, str]:
+    """Whether dropout must be 0 on both sides, and the words for why."""
+    compiles = b.compile not in {None, False} and b.compile != a.compile
+    if not (compiles or a.ranks != b.ranks) or not runner.random(a, batches):
+        return False, ""
+    who = "compiled code draws" if compiles else "each rank draws"
+    return True, f"with dropout 0, because {who} other random numbers: "
 
 
 def _with_sizes(found: Parity, runner: Runner, a: Settings, b: Settings) -> Parity:
     """Whether a batch of another size counts each sample as before."""
     try:
-        sizes = same_per_sample(runner, a, b)
+        sizes = same_per_sample(runner, replace(a, parallel=None), replace(b, parallel=None))
     except Exception as error:  # noqa: BLE001 - of the setting, and told
         sizes = Parity(verdict="cannot_tell", reason=f"it did not run: {outcome_of(error)[1]}")
     return replace(

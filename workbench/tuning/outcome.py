@@ -1,6 +1,6 @@
 """What came of a setting whose block ended in an error: a result, in words for the user."""
 
-from workbench.errors import SettingError, TimeLimitError
+from workbench.errors import RankError, SettingError, TimeLimitError
 from workbench.profiling.memory import is_out_of_memory
 from workbench.tuning.trial import Outcome
 
@@ -11,7 +11,10 @@ _NO_SHARED_MEMORY = "no shared memory left"
 
 def outcome_of(error: Exception) -> tuple[Outcome, str]:
     """The kind of failure, and why; the error itself is not kept, it holds frames and tensors."""
-    text = " ".join(str(error).split())[:LONGEST] or type(error).__name__
+    said = str(error)
+    if isinstance(error, RankError):  # its traceback is for people who see the error itself
+        said = said.partition("\n\n")[0]
+    text = " ".join(said.split())[:LONGEST] or type(error).__name__
     if isinstance(error, SettingError):
         return "refused", text
     if isinstance(error, TimeLimitError):

@@ -3,14 +3,17 @@
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from workbench.errors import TimeLimitError
-from workbench.settings import Settings
-from workbench.tuning.block import Measuring, set_up
+from workbench.settings import Parallel, Settings
+from workbench.tuning.block import Driven, Measuring, set_up
+from workbench.tuning.fresh import in_ranks, opened
 from workbench.tuning.parity import Numbers
 
 if TYPE_CHECKING:
+    from workbench.parallel.rank import Rank
     from workbench.workload import Workload
 
 OUTPUT_MOST = 1_000_000
@@ -49,27 +52,15 @@ class Runner:
         self, settings: Settings, batches: Sequence[Any], *, quiet: bool, nudge: float = 0.0
     ) -> Numbers:
         """Losses, gradient norms and the first output of steps on these batches."""
-        with self._set_up(settings) as driven:
-            if quiet:
-                _without_dropout(self._work.model)
-            if nudge:
-                _nudge(self._work.model, nudge)
-            losses, norms = list[Any](), list[float | None]()
-            driven.loop.losses = losses
-            outputs = list[Any]()
-            with _stepped() as stepped, _watching(driven.training.model, outputs):
-                for batch in batches:
-                    stepped.clear()
-                    driven.loop.serve([_copy(batch)])
-                    norms.append(_norm(stepped) if stepped else self._left_norm())
-            skipped = driven.training.skipped_steps
-            return Numbers(
-                losses=tuple(_number(loss) for loss in losses),
-                gradient_norms=tuple(norms),
-                output=outputs[0] if outputs else None,
-                skipped_steps=skipped or 0,
-                precision=str(driven.training.effective.get("precision", "fp32")),
+        if settings.ranks is not None:
+            order = {"batches": list(batches), "quiet": quiet, "nudge": nudge}
+            return together(
+                in_ranks(_numbers_of_rank, self._work, settings, order, time_limit_s=self._limit_s),
+                settings.ranks,
             )
+        with self._set_up(settings) as driven:
+            change_model(self._work.model, quiet=quiet, nudge=nudge)
+            return computed(driven, self._work, batches)
 
     def nudged(
         self, settings: Settings, batches: Sequence[Any], *, quiet: bool, nudge: float
@@ -83,15 +74,76 @@ class Runner:
             return None
 
     def _set_up(self, settings: Settings) -> Any:
-        return set_up(self._work, settings, self._measuring, self._limit_s)
+        """The loop in this process, where its batches come from even if ranks train on them."""
+        alone = replace(settings, parallel=None) if settings.ranks is not None else settings
+        return set_up(self._work, alone, self._measuring, self._limit_s)
 
-    def _left_norm(self) -> float | None:
-        """Of a loop without an optimizer: what the step left behind."""
-        from torch import nn
 
-        if self._work.optimizers or not isinstance(self._work.model, nn.Module):
-            return None
-        return _length([p.grad for p in self._work.model.parameters() if p.grad is not None])
+def computed(driven: Driven, work: "Workload", batches: Sequence[Any]) -> Numbers:
+    """What the steps on these batches compute."""
+    losses, norms = list[Any](), list[float | None]()
+    driven.loop.losses = losses
+    outputs = list[Any]()
+    with _stepped() as stepped, _watching(driven.training.model, outputs):
+        for batch in batches:
+            stepped.clear()
+            driven.loop.serve([_copy(batch)])
+            norms.append(_norm(stepped) if stepped else _left_norm(work))
+    return Numbers(
+        losses=tuple(_number(loss) for loss in losses),
+        gradient_norms=tuple(norms),
+        output=outputs[0] if outputs else None,
+        skipped_steps=driven.training.skipped_steps or 0,
+        precision=str(driven.training.effective.get("precision", "fp32")),
+    )
+
+
+def change_model(model: Any, *, quiet: bool, nudge: float) -> None:
+    """Set dropout to 0, and put weights off by a rounding."""
+    if quiet:
+        _without_dropout(model)
+    if nudge:
+        _nudge(model, nudge)
+
+
+def _numbers_of_rank(rank: "Rank", payload: dict[str, Any]) -> Numbers:
+    """What one rank computes of its share of each batch."""
+    from workbench.parallel.share import Part, cut_batch
+
+    order, work, ranks = payload["order"], payload["work"], payload["settings"].ranks
+    change_model(work.model, quiet=order["quiet"], nudge=order["nudge"])
+    batches = order["batches"]
+    if ranks.divides_batches:
+        part = Part(number=rank.number, of=rank.world_size)
+        batches = [cut for batch in batches if (cut := cut_batch(batch, part)) is not None]
+    with opened(rank, payload) as driven:
+        return computed(driven, work, batches)
+
+
+def together(every: Sequence[Numbers], ranks: Parallel) -> Numbers:
+    """The numbers of all ranks as those of one process; outputs are in parts, and not compared."""
+    first, last = every[0], every[-1]
+    losses = last.losses if ranks.mode == "pp" else first.losses
+    norms = first.gradient_norms
+    if ranks.divides_batches:
+        losses = tuple(_mean(step) for step in zip(*(n.losses for n in every), strict=True))
+    if ranks.mode == "pp":  # each has the gradients of its own stage
+        norms = tuple(_norm(step) for step in zip(*(n.gradient_norms for n in every), strict=True))
+    return replace(first, losses=losses, gradient_norms=norms, output=None)
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known and len(known) == len(values) else None
+
+
+def _left_norm(work: "Workload") -> float | None:
+    """Of a loop without an optimizer: what the step left behind."""
+    from torch import nn
+
+    if work.optimizers or not isinstance(work.model, nn.Module):
+        return None
+    return _length([p.grad for p in work.model.parameters() if p.grad is not None])
 
 
 @contextmanager
@@ -164,6 +216,8 @@ def _length(grads: Sequence[Any]) -> float | None:
 
 
 def _dense(grad: Any) -> Any:
+    if hasattr(grad, "full_tensor"):  # of a weight that is divided among ranks
+        grad = grad.full_tensor()
     return grad.coalesce().values() if grad.is_sparse else grad.detach()
 
 

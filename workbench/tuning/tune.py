@@ -44,6 +44,8 @@ def tune(
         budget: How long it may take: ``"5 min"``, ``"90 s"``, or seconds.
         only: ``"loader"``, which sweeps workers, queue, pinning and fetch by short trials of their
             own and leaves the rest alone, or names of settings to which the search is limited.
+            ``"parallel"`` tries ddp, fsdp, tp and pp; each block starts processes for it, so give
+            it ten minutes.
         folder: Where each trial is written at once. A folder with the tuning of the same workload
             is gone on with, and nothing in it is measured again. Left out: a new one in ``runs``.
         progress: Show a progress bar.

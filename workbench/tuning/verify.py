@@ -18,12 +18,12 @@ from workbench.store.writing import check_writable
 from workbench.tuning.attempt import joined
 from workbench.tuning.elsewhere import elsewhere
 from workbench.tuning.fair import fair_blocks
+from workbench.tuning.fresh import check_ranks, sharing_note
 from workbench.tuning.keeping import keep, left_alone, profiled
 from workbench.tuning.numbers import parity
 from workbench.tuning.parity import Parity
 from workbench.tuning.trial import FairRuns, losses_after_as_many
 from workbench.tuning.verification import AFTER, BEFORE, Verification
-from workbench.workload.checks import check_one_process
 
 if TYPE_CHECKING:
     from workbench.run.run import Run
@@ -56,6 +56,9 @@ def verify(
     held against what the loop differs from itself; then the numbers of both are compared on the
     same batches, and a short window of each is profiled. Everything is as it was afterwards.
 
+    Where one side needs several processes, every block of every side runs in fresh ones, which
+    takes some seconds more for each.
+
     The default of 4 blocks of 20 steps finds a change of a tenth in more than 80 % of trials on a
     busy machine, where it is called by mistake in fewer than 5 %.
 
@@ -73,16 +76,17 @@ def verify(
         interrupted: Is asked between steps; true acts as an interrupt.
 
     Raises:
-        SettingError: The finding has no setting, or one for other processes; the message says what
-            to do by hand.
+        SettingError: The finding has no setting, or ranks that cannot be started here; the message
+            says what to do.
         WorkloadError: The loop fails as it is.
         TimeLimitError: The time was over before anything was measured.
         KeyboardInterrupt: After an interrupt; what was measured until then is kept.
     """
     finding, changed = _asked(work, finding_or_settings, before, record)
     base = _base(finding) if before is None else before
-    for side in (base, joined(base, changed)):
-        check_one_process(side)
+    both = joined(base, changed)
+    for side in (base, both):
+        check_ranks(work, side)
     order = _Order(
         work=work,
         finding=finding,
@@ -94,6 +98,7 @@ def verify(
     )
     if before is None and base.changes():
         order.notes.append(f"compared with the settings of the Run that it was found in: {base}")
+    order.notes.extend(filter(None, [sharing_note(work, both) or sharing_note(work, base)]))
     check_writable(order.parent)
     with order.kept(), Progress(shown=progress, title=work.title) as bar:
         order.measure(steps, blocks, bar, interrupted)
