@@ -12,6 +12,7 @@ from workbench.pages.parts import parts_html, parts_text
 from workbench.pages.run import LINES, PARTS, WIDTH, Section, run_html, run_text
 from workbench.pages.table import Column, Table
 from workbench.pages.view import Breakdown, RunView
+from workbench.run.found import Findings
 
 MS = 1_000_000
 
@@ -164,6 +165,22 @@ def test_gain_is_an_upper_bound_in_words():
 
 def test_setting_is_shown_as_it_is_typed():
     assert "wb.Settings(workers=2)" in findings_text([_finding("x", setting={"workers": 2})])
+
+
+@pytest.mark.parametrize(
+    "show", [findings_text, lambda f: Page(findings_html(f)).words], ids=["text", "page"]
+)
+def test_findings_that_one_setting_answers_say_so(show):  # noqa: ANN001
+    """Measured one after the other, they would be one question asked twice."""
+    two, four = {"workers": 2}, {"workers": 4}
+    found = [
+        _finding("x", setting=two),
+        _finding("y", setting=two, code="WB102"),
+        _finding("z", setting=four, code="WB105"),
+    ]
+    assert show(found).count("as for WB101: one measurement answers both") == 1
+    assert Findings(found).verifiable == (found[0], found[2])
+    assert Findings([_finding("x")]).verifiable == ()
 
 
 @pytest.mark.parametrize(

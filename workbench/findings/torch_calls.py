@@ -11,6 +11,10 @@ _OF_LOADER = {
     "pin_memory": "pin_memory",
     "persistent_workers": "persistent_workers",
 }
+_RECORD = re.compile(
+    r"Record\((stacks|shapes|memory)=True\)(?:, or torch\.profiler with \w+=True)?"
+)
+_OF_PROFILER = {"stacks": "with_stack", "shapes": "record_shapes", "memory": "profile_memory"}
 _SWITCH = re.compile(r"\b(workers)=(\d+)")
 """The one name that is not torch's own: the others stand in advice as DataLoader takes them."""
 _ALONE = {
@@ -20,15 +24,15 @@ _ALONE = {
     "set_to_none": "optimizer.zero_grad(set_to_none=True)",
     "compile_dynamic": "torch.compile(model, dynamic=True)",
     "batched_fetch": "dataset.__getitems__(indices)",
-    "autocast_cache": "torch.autocast(device_type, cache_enabled=True)",
+    "autocast_cache": "torch.autocast({device!r}, cache_enabled=True)",
     "cuda_graphs": "torch.cuda.make_graphed_callables(model, samples)",
 }
 _BY_VALUE = {
-    ("precision", "bf16"): "torch.autocast(device_type, dtype=torch.bfloat16)",
+    ("precision", "bf16"): "torch.autocast({device!r}, dtype=torch.bfloat16)",
     ("precision", "fp16"): (
-        "torch.autocast(device_type, dtype=torch.float16) with torch.amp.GradScaler()"
+        "torch.autocast({device!r}, dtype=torch.float16) with torch.amp.GradScaler({device!r})"
     ),
-    ("precision", "fp32"): "torch.autocast(device_type, enabled=False)",
+    ("precision", "fp32"): "torch.autocast({device!r}, enabled=False)",
     ("precision", "tf32"): 'torch.set_float32_matmul_precision("high")',
     ("compile", "reduce-overhead"): 'torch.compile(model, mode="reduce-overhead")',
     ("compile", "max-autotune"): 'torch.compile(model, mode="max-autotune")',
@@ -39,12 +43,17 @@ _BY_VALUE = {
     ("optimizer", "foreach"): "foreach=True for the optimizer",
     ("worker_threads", 1): "torch.set_num_threads(1) in worker_init_fn",
     ("parallel", "ddp"): "torch.nn.parallel.DistributedDataParallel(model)",
-    ("autocast_cache", False): "torch.autocast(device_type, cache_enabled=False)",
+    ("autocast_cache", False): "torch.autocast({device!r}, cache_enabled=False)",
 }
 
 
-def torch_calls(setting: Mapping[str, Any] | None) -> str | None:
-    """The calls in words, such as ``DataLoader(num_workers=2)``; ``None`` where one is unknown."""
+def torch_calls(setting: Mapping[str, Any] | None, *, device: str = "cpu") -> str | None:
+    """The calls in words, such as ``DataLoader(num_workers=2)``; ``None`` where one is unknown.
+
+    Args:
+        setting: A Settings change, as its JSON.
+        device: The type of device that the loop runs on, as torch names it.
+    """
     if not setting:
         return None
     told = {_OF_LOADER[name]: value for name, value in setting.items() if name in _OF_LOADER}
@@ -59,13 +68,27 @@ def torch_calls(setting: Mapping[str, Any] | None) -> str | None:
             continue
         call = _ALONE.get(name) if value is True else _BY_VALUE.get((name, value))
         if name == "loss_scale":
-            call = f"torch.amp.GradScaler(init_scale={value:g})"
+            call = f"torch.amp.GradScaler({{device!r}}, init_scale={value:g})"
         if call is None:
             return None
-        made.append(call)
+        made.append(call.format(device=device))
     return " and ".join(made)
 
 
 def in_torch_words(text: str) -> str:
     """A sentence of advice with torch's own calls where it names a switch that torch lacks."""
     return _SWITCH.sub(lambda found: f"DataLoader({_OF_LOADER[found[1]]}={found[2]})", text)
+
+
+def in_profiler_words(text: str) -> str:
+    """A sentence with torch.profiler's own options where it names ours.
+
+    For traces from elsewhere: whoever recorded them has no Record to set.
+    """
+    return _RECORD.sub(lambda found: f"torch.profiler.profile({_OF_PROFILER[found[1]]}=True)", text)
+
+
+def device_type(device: str) -> str:
+    """How torch names the type of a device that a trace names; of AMD's it says ``cuda``."""
+    kind = device.partition(":")[0]
+    return {"hip": "cuda", "tpu": "xla", "": "cpu"}.get(kind, kind)

@@ -46,6 +46,9 @@ VERSIONS = (
     *("cuda_runtime_version", "cuda_driver_version", "hip_runtime_version", "hip_driver_version"),
 )
 """Of a Run's record, or of a trace's header."""
+MOVED = ("forward", "backward", "other_operators")
+"""Parts of a step on the host that a lower type can shorten: no loading, no Python, and autocast
+leaves the optimizer its fp32."""
 _AT_MOST = "At most all of their time is saved, and half of all other work's (half the bytes)"
 HALF, PLAIN = frozenset(LOW), frozenset({"fp32"})
 
@@ -187,6 +190,8 @@ def _on_cpu(facts: Facts, work: MatrixWork) -> Finding | None:
     share = min(1.0, ns / work.time_ns) if work.time_ns > 0 else 0.0
     if ratio is None or ratio > WORTH or share <= LEAST_SHARE:
         return None
+    known = [each for each in (ratio, found.get("convolution_ratio")) if each]
+    best = max(0.0, min(known))
     return _finding(
         facts,
         None,
@@ -194,9 +199,10 @@ def _on_cpu(facts: Facts, work: MatrixWork) -> Finding | None:
         title=f"This processor multiplies bf16 by itself, in {ratio:.2g} × the time of fp32 "
         f"(measured here), and fp32 products and convolutions take {share_text(share)} of the "
         "step.",
-        advice=f"Try precision bf16, and compare time and losses. {_AT_MOST}; casts around small "
-        "operators take back a part of it.",
-        saving=_most(work, ns, _own_loading(facts, work)),
+        advice="Try precision bf16, and compare time and losses. At most they fall to "
+        f"{best:.2g} of their time, and the other operators of forward and backward to half (half "
+        "the bytes); casts around small operators take back a part of it.",
+        saving=_most_on_cpu(facts, work, ns, best),
         share=share,
         setting={"precision": "bf16"},
         evidence={"bf16_matmul_ratio": ratio},
@@ -217,27 +223,30 @@ def _slow_family(work: MatrixWork) -> str | None:
     return None
 
 
-def _most(work: MatrixWork, ns: int, unmoved: float = 0.0) -> float | None:
+def _most(work: MatrixWork, ns: int) -> float | None:
     """What a type of half the bytes saves a step at most: this work, and half of all other.
 
     Args:
         work: Products and the like, and the time that they are a part of.
         ns: Those that would be computed in the type.
-        unmoved: Time that no type of the model shortens.
     """
-    rest = max(0.0, work.time_ns - work.total() - unmoved)
+    rest = max(0.0, work.time_ns - work.total())
     return (ns + rest / 2) / work.steps if work.steps else None
 
 
-def _own_loading(facts: Facts, work: MatrixWork) -> float:
-    """What a loop without workers spends on loading, which no type of its model shortens.
+def _most_on_cpu(facts: Facts, work: MatrixWork, ns: int, best: float) -> float | None:
+    """The same of a processor: products in their best measured ratio, and half of other operators.
 
-    Workers on the same processors get faster where the model needs them less.
+    What the step waits for, and runs beside operators, no type shortens.
     """
-    waited = (facts.host_breakdown_ns or {}).get("input")
-    if facts.effective.get("workers") != 0 or not waited or not facts.trace_window_ns:
-        return 0.0
-    return work.time_ns * min(1.0, waited / facts.trace_window_ns)
+    if not work.steps:
+        return None
+    parts, window = facts.host_breakdown_ns, facts.trace_window_ns
+    moved = 1.0
+    if parts is not None and window:
+        moved = min(1.0, sum(parts.get(name) or 0 for name in MOVED) / window)
+    rest = max(0.0, work.time_ns * moved - work.total())
+    return (ns * (1 - min(best, 1.0)) + rest / 2) / work.steps
 
 
 def _half(device: DeviceFacts) -> dict[str, Any] | None:
@@ -279,22 +288,13 @@ def _finding(
         saving = min(saving, step)
     enough = graded and (share or 0) >= WARNING_SHARE and work.steps >= LEAST_STEPS_WARNING
     severity: Severity = "warning" if enough else "info"
-    cores = work.total(tensor_core=frozenset({True}))
-    busy = None if device is None else busy_share(device)
     return Finding(
         code=CODE,
         title=title,
         verdict=verdict,
         severity=severity,
-        evidence={
-            "device": None if device is None else device.name or None,
-            "generation": None if device is None else device.arch or None,
-            "busy_share": busy,
-            "matrix_share": work.share,
-            "tensor_core_share": None if device is None else cores / work.total(),
-            "time_us_by_type": _by_type(work),
-            "steps": work.steps,
-        }
+        evidence=_of_device(device, work)
+        | {"matrix_share": work.share, "time_us_by_type": _by_type(work), "steps": work.steps}
         | (evidence or {}),
         advice=advice,
         share_of_window=share,
@@ -304,6 +304,18 @@ def _finding(
         rank=facts.rank,
         device=None if device is None else device.index,
     )
+
+
+def _of_device(device: DeviceFacts | None, work: MatrixWork) -> dict[str, Any]:
+    """What is known of the device; a processor has none of it to measure."""
+    if device is None:
+        return {}
+    return {
+        "device": device.name or None,
+        "generation": device.arch or None,
+        "busy_share": busy_share(device),
+        "tensor_core_share": work.total(tensor_core=frozenset({True})) / work.total(),
+    }
 
 
 def _exposed(

@@ -2,6 +2,7 @@
 
 import textwrap
 from collections.abc import Sequence
+from typing import Any
 
 from workbench.findings.finding import Finding
 from workbench.findings.gain import bound
@@ -30,7 +31,8 @@ def findings_section(findings: Sequence[Finding]) -> str:
     """The findings without style: three open, the rest folded away."""
     if not findings:
         return f'<p class="wb-quiet">{NONE}</p>'
-    first, rest = findings[:FIRST], findings[FIRST:]
+    told = list(zip(findings, shared(findings), strict=True))
+    first, rest = told[:FIRST], told[FIRST:]
     made = _list(first)
     if rest:
         more = f"{len(rest)} more finding{'s' if len(rest) > 1 else ''}"
@@ -38,20 +40,35 @@ def findings_section(findings: Sequence[Finding]) -> str:
     return made
 
 
+def shared(findings: Sequence[Finding]) -> list[str]:
+    """For each finding what to say of its setting: that an earlier one has the same, or nothing."""
+    first: list[tuple[dict[str, Any], str]] = []
+    said = []
+    for finding in findings:
+        setting = dict(finding.setting or {})
+        code = next((code for known, code in first if known == setting), None)
+        said.append(f"as for {code}: one measurement answers both" if setting and code else "")
+        if setting and code is None:
+            first.append((setting, finding.code))
+    return said
+
+
 def findings_text(findings: Sequence[Finding]) -> str:
     """All findings as lines for a terminal."""
     if not findings:
         return NONE
-    return "\n\n".join(_text(finding) for finding in findings)
+    told = zip(findings, shared(findings), strict=True)
+    return "\n\n".join(_text(finding, also) for finding, also in told)
 
 
-def brief_text(finding: Finding, *, width: int, told: str = "") -> str:
+def brief_text(finding: Finding, *, width: int, told: str = "", also: str = "") -> str:
     """A finding without its evidence: what it is, what to gain, what to do.
 
     Args:
         finding: The finding.
         width: Columns of the terminal.
         told: What was said before; a title that stands there is not repeated.
+        also: What is said behind its setting.
     """
     about = " · ".join(part for part in (finding.code, where(finding)) if part)
     title = visible(finding.title)
@@ -62,7 +79,7 @@ def brief_text(finding: Finding, *, width: int, told: str = "") -> str:
         lines.append(f"  gain: {gain}")
     lines.append(f"  next: {visible(finding.advice)}")
     if setting is not None:
-        lines.append(f"  try: {visible(setting)}")
+        lines.append(f"  try: {visible(setting)}" + (f", {also}" if also else ""))
     return "\n".join(
         textwrap.fill(line, width, subsequent_indent="    ", break_on_hyphens=False)
         for line in lines
@@ -94,11 +111,11 @@ def setting_text(finding: Finding) -> str | None:
     return f"wb.Settings({inside})"
 
 
-def _list(findings: Sequence[Finding]) -> str:
-    return f'<ol class="wb-findings">{"".join(_item(finding) for finding in findings)}</ol>'
+def _list(told: Sequence[tuple[Finding, str]]) -> str:
+    return f'<ol class="wb-findings">{"".join(_item(*each) for each in told)}</ol>'
 
 
-def _item(finding: Finding) -> str:
+def _item(finding: Finding, also: str = "") -> str:
     rows = "".join(
         f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>"
         for name, text in evidence_rows(finding.evidence)
@@ -109,7 +126,8 @@ def _item(finding: Finding) -> str:
         lines.append(f"<p>Gain: {escape(gain)}.</p>")
     setting = setting_text(finding)
     if setting is not None:
-        lines.append(f'<p>Try <code class="wb-name">{escape(setting)}</code></p>')
+        same = f", {escape(also)}" if also else ""
+        lines.append(f'<p>Try <code class="wb-name">{escape(setting)}</code>{same}</p>')
     about = " · ".join(part for part in (finding.code, where(finding)) if part)
     lines.append(f"<details><summary>Evidence, {escape(about)}</summary><dl>{rows}</dl></details>")
     return (
@@ -118,7 +136,7 @@ def _item(finding: Finding) -> str:
     )
 
 
-def _text(finding: Finding) -> str:
+def _text(finding: Finding, also: str) -> str:
     about = " · ".join(part for part in (finding.code, where(finding)) if part)
     lines = [f"{mark(finding)}  {visible(finding.title)}  [{about}]"]
     evidence = ", ".join(f"{name} {text}" for name, text in evidence_rows(finding.evidence))
@@ -130,5 +148,6 @@ def _text(finding: Finding) -> str:
     lines.append(f"  next: {visible(finding.advice)}")
     if finding.setting:
         name = "setting" if finding.call is None else "call"
-        lines.append(f"  {name}: {value_text(name, setting_text(finding))}")
+        same = f", {also}" if also else ""
+        lines.append(f"  {name}: {value_text(name, setting_text(finding))}{same}")
     return "\n".join(lines)

@@ -7,7 +7,14 @@ from typing import Any, Literal
 
 from workbench.pages.assets import page
 from workbench.pages.escape import escape, visible
-from workbench.pages.findings import NONE, SILENT, brief_text, findings_section, findings_text
+from workbench.pages.findings import (
+    NONE,
+    SILENT,
+    brief_text,
+    findings_section,
+    findings_text,
+    shared,
+)
 from workbench.pages.parts import parts_html, parts_text
 from workbench.pages.table import table_html, table_text
 from workbench.pages.view import RunView
@@ -51,9 +58,12 @@ def _brief(view: RunView, findings: int, places: int) -> str:
     """The text with so many findings, and so many places where time goes."""
     parts = [_wrapped(_verdict_text(view).splitlines())]
     if view.findings:
+        told = visible(view.verdict)
         parts += [
-            brief_text(each, width=WIDTH, told=visible(view.verdict))
-            for each in view.findings[:findings]
+            brief_text(each, width=WIDTH, told=told, also=also)
+            for each, also in zip(
+                view.findings[:findings], shared(view.findings[:findings]), strict=True
+            )
         ]
     elif SILENT not in view.verdict:
         parts.append(NONE)

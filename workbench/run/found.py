@@ -17,6 +17,18 @@ class Findings(tuple[Finding, ...]):
 
     __slots__ = ()
 
+    @property
+    def verifiable(self) -> Findings:
+        """Those that ``wb.verify`` can measure: each setting once, for its worst finding."""
+        seen: list[dict[str, Any]] = []
+        kept: list[Finding] = []
+        for finding in self:
+            setting = dict(finding.setting or {})
+            if setting and setting not in seen:
+                seen.append(setting)
+                kept.append(finding)
+        return Findings(kept)
+
     def __repr__(self) -> str:
         from workbench.pages.findings import findings_text
 
@@ -30,7 +42,7 @@ class Findings(tuple[Finding, ...]):
 
 def findings_of(run: Run) -> Findings:
     """The findings of a Run; what several ranks show is one, the worst rank's."""
-    from workbench.findings.torch_calls import in_torch_words, torch_calls
+    from workbench.findings.torch_calls import in_profiler_words, in_torch_words, torch_calls
     from workbench.run.facts import gather, is_capture
     from workbench.run.loader_facts import loader_facts
 
@@ -45,10 +57,27 @@ def findings_of(run: Run) -> Findings:
     merged = tuple(replace(each, origin=origin) for each in merge_ranks(found))
     if run.record is None or is_capture(run.record):
         merged = tuple(
-            replace(each, call=torch_calls(each.setting), advice=in_torch_words(each.advice))
+            replace(
+                each,
+                call=torch_calls(each.setting, device=_device_type(run)),
+                advice=in_torch_words(each.advice),
+            )
             for each in merged
         )
+    if run.record is None:
+        merged = tuple(replace(each, advice=in_profiler_words(each.advice)) for each in merged)
     return Findings(sorted(merged, key=weight))
+
+
+def _device_type(run: Run) -> str:
+    """The type of the device that the loop ran on, as torch names it."""
+    from workbench.findings.torch_calls import device_type
+
+    if run.record is not None:
+        return device_type(str(run.record.effective.get("device") or "cpu"))
+    rank = run.ranks[0]
+    used = set(rank.device_indices)
+    return next((device_type(d.type) for d in rank.trace.devices if d.index in used), "cpu")
 
 
 def origin_of(run: Run) -> Origin:

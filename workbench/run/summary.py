@@ -97,6 +97,10 @@ def not_measured(run: Run) -> dict[str, str]:
             if ranks[0].device_indices or ranks[0].voids("devices")
             else "the trace holds neither device work nor operators"
         )
+    if run.record is None:
+        from workbench.findings.torch_calls import in_profiler_words
+
+        reasons = {name: in_profiler_words(reason) for name, reason in reasons.items()}
     return reasons
 
 
