@@ -27,7 +27,7 @@ from workbench.findings.input_wait import (
     samples_per_step,
 )
 from workbench.findings.loader_advice import UNSEEN, advice, needed_rate
-from workbench.findings.stalled import CAUSES, stalled
+from workbench.findings.stalled import CAUSES, Stalled, stalled
 from workbench.findings.usual_steps import Few, usual
 from workbench.units import count_text, share_text, significant, time_text
 
@@ -35,6 +35,10 @@ CODE = "WB101"
 
 ROUNDING = 0.005
 """Sums of rounded times are no gain beyond the wait."""
+KEEP_ALIVE = (
+    "Keep the workers alive between epochs: DataLoader(persistent_workers=True). More workers "
+    "would take longer to start."
+)
 LEAST_BATCHES = 2
 """Where no steps are marked; a single wait may be the loader's start."""
 
@@ -124,14 +128,16 @@ def _finding(facts: Facts, wait: Wait, few: Few | None = None) -> Finding:
     saving = bound(facts, wait)
     rest = wait.step_ns - saving
     told, setting = advice(facts, wait)
+    found = stalled(facts)
+    if found is not None and found.starts_lead and few is None:
+        told, setting = KEEP_ALIVE, {"persistent_workers": True}
     rate = needed_rate(facts)
     if rate is not None and rate > 1:
         told = f"{_too_slow(facts, rate)} {told}"
     told += _more_than_the_wait(facts, wait, saving)
     apart = "" if few is None else _apart(few)
-    found = stalled(facts)
-    cause = None if found is None else found.leading
-    mostly = "" if cause is None else f", mostly {CAUSES[cause]}"
+    cause, words = _mostly(found, few)
+    mostly = "" if cause is None else f", mostly {words}"
     return Finding(
         code=CODE,
         title=f"Input-bound: {share_text(wait.share)} of each step is waiting for data "
@@ -159,6 +165,16 @@ def _finding(facts: Facts, wait: Wait, few: Few | None = None) -> Finding:
         rank=facts.rank,
         device=wait.device,
     )
+
+
+def _mostly(found: Stalled | None, few: Few | None) -> tuple[str | None, str]:
+    """What most of the wait is for, and the same in words."""
+    if found is None:
+        return None, ""
+    if found.starts_lead and few is None:
+        return "startup", "for workers that start anew at every epoch"
+    cause = found.leading
+    return cause, "" if cause is None else CAUSES[cause]
 
 
 def _too_slow(facts: Facts, rate: float) -> str:

@@ -5,6 +5,7 @@ Shared by the rules about loading.
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -25,6 +26,10 @@ FAST_ENOUGH = 0.8
 """Own choice: workers that make a batch in less of the step's own time keep up with it."""
 MOST = 0.5
 """Own choice: a cause must be so much of what the loader itself does."""
+
+
+TIMES_USUAL = 10
+"""A start counts where it takes over so many times the usual wait, as for WB104."""
 
 
 CAUSES = {
@@ -57,6 +62,8 @@ class Stalled:
     """What one worker takes for a mean batch, by part; empty where it was not seen."""
     usual_share: float
     """Of a step the share of the wait, without the few steps that wait far longer."""
+    starting: float = 0.0
+    """Of the wait, what starting workers anew at every epoch took."""
 
     def severity(self, saving_ns: float) -> Severity:
         """By the share, and no higher than what ending it saves or what the usual step waits."""
@@ -80,6 +87,11 @@ class Stalled:
         own = 1.0 - self.share("oversubscription", "startup")
         share = self.share(*names)
         return share >= MOST * own and share * self.wait.share > NOTE_SHARE
+
+    @property
+    def starts_lead(self) -> bool:
+        """Whether most of the wait is for workers that start anew at every epoch."""
+        return self.starting >= MOST
 
     @property
     def leading(self) -> str | None:
@@ -138,7 +150,28 @@ def stalled(facts: Facts) -> Stalled | None:
         usual_share=wait.share if usually is None else usually.share,
         workers=facts.effective.get("workers") or 0,
         made={} if stages is None or not stages.fetch_ns else parts_of_fetch(stages),
+        starting=starting_share(facts),
     )
+
+
+def starting_share(facts: Facts) -> float:
+    """Of what the timed steps waited, the part in which workers started; 0 where none stands out.
+
+    By the waits themselves: the window in which the wait was divided holds no start, or one too
+    many, by chance. The first batch's own making is no start.
+    """
+    starts = [epoch for epoch in facts.epoch_starts if epoch.workers]
+    counted, waits = starts[1:] or starts, facts.input_ns or ()
+    if not counted or sum(waits) <= 0 or facts.effective.get("persistent_workers"):
+        return 0.0
+    start = statistics.median(epoch.start_wait_ns for epoch in counted)
+    later = [epoch.median_wait_ns for epoch in starts if epoch.median_wait_ns is not None]
+    usual = statistics.median(later) if later else 0.0
+    if start <= TIMES_USUAL * usual:
+        return 0.0
+    made = statistics.median(epoch.batch_fetch_ns or 0.0 for epoch in counted)
+    lost = sum(max(0.0, wait - max(usual, made)) for wait in waits if wait >= start / 2)
+    return min(1.0, lost / sum(waits))
 
 
 def _split(

@@ -13,6 +13,7 @@ a table in memory need no worker at all.
 from typing import Any
 
 from workbench.findings.finding import Facts, Finding
+from workbench.findings.input_wait import NOTE_SHARE, bound
 from workbench.findings.loader_advice import (
     beyond_processors,
     needed_workers,
@@ -86,12 +87,18 @@ def _too_few(facts: Facts, workers: int, usable: int) -> Finding | None:
     assert stages is not None
     most = max(most_workers(facts) or usable, usable)
     lacking = "" if needed <= most else f", and there are processors for {most}"
+    # More workers start no sooner.
+    share = found.wait.share * (1 - found.starting)
+    if share <= NOTE_SHARE:
+        return None
+    left = bound(facts, found.wait) * (1 - found.starting)
     # Of k workers' rate, more workers can give at most wanted/k times as much.
-    saving = min(found.bound_ns, found.step_ns * (1 - workers / wanted))
+    saving = min(found.bound_ns, left, found.step_ns * (1 - workers / wanted))
+    beside = " beside the start of epochs" if found.starting > NOTE_SHARE else ""
     return Finding(
         code=CODE,
         title=f"Too few workers: a step needs {needed} to make its batch in time and has {workers}"
-        f"{lacking}; it waits for {share_text(found.wait.share)}.",
+        f"{lacking}; it waits for {share_text(share)}{beside}.",
         verdict="yes",
         severity=found.severity(saving),
         evidence={
@@ -105,7 +112,7 @@ def _too_few(facts: Facts, workers: int, usable: int) -> Finding | None:
         advice=f"Try workers={wanted}.{beyond_processors(facts, wanted)}"
         if needed <= most
         else f"Try workers={wanted}, and make samples cheaper: processors are not enough.",
-        share_of_window=found.wait.share,
+        share_of_window=share,
         saving_ns_per_step_at_most=saving,
         speedup_at_most=found.speedup_of(saving),
         setting={"workers": wanted},

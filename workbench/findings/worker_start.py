@@ -8,11 +8,18 @@ When it is wrong: where epochs are long the start does not matter, and the findi
 workers that live on keep their memory, and what they cached of the data set goes stale.
 """
 
+from __future__ import annotations
+
 import statistics
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from workbench.findings.finding import Facts, Finding
 from workbench.findings.input_wait import severity
 from workbench.units import count_text, share_text, time_text
+
+if TYPE_CHECKING:
+    from workbench.analysis.loader_evidence import EpochStart
 
 CODE = "WB104"
 
@@ -30,23 +37,25 @@ def worker_start(facts: Facts) -> Finding | None:
     counted = starts[1:] or starts
     start = statistics.median(epoch.start_wait_ns for epoch in counted)
     medians = [epoch.median_wait_ns for epoch in starts if epoch.median_wait_ns is not None]
-    later = statistics.median(medians) if medians else 0.0
-    lost = max(start - later, _longest_waits(facts))
+    later = statistics.median(medians) if medians else None
+    lost = max(start - (_made_ns(counted) if later is None else later), _longest_waits(facts))
     epoch = _epoch_ns(facts, lost)
-    if epoch is None or start <= TIMES_MEDIAN * later or lost <= LEAST_SHARE * epoch[0]:
+    if epoch is None or start <= TIMES_MEDIAN * (later or 0) or lost <= LEAST_SHARE * epoch[0]:
         return None
+    workers = "1 worker" if starts[0].workers == 1 else f"{count_text(starts[0].workers)} workers"
+    each = "" if later is None else f"; later batches are waited for {time_text(later)} each"
     length, batches = epoch
     share = min(1.0, lost / length)
     saving, step = lost / batches, length / batches
     return Finding(
         code=CODE,
-        title=f"Starting {count_text(starts[0].workers)} workers takes {time_text(lost)} of every "
-        f"epoch ({share_text(share)}); later batches are waited for {time_text(later)} each.",
+        title=f"Starting {workers} takes {time_text(lost)} of every epoch ({share_text(share)})"
+        f"{each}.",
         verdict="yes",
         severity="info" if len(starts) < 2 else severity(share, len(facts.step_ns or ())),
         evidence={
             "start_us": start / 1000,
-            "median_wait_us": later / 1000,
+            "median_wait_us": None if later is None else later / 1000,
             "batches_per_epoch": batches,
             "epoch_us": length / 1000,
             "starts": len(starts),
@@ -59,6 +68,11 @@ def worker_start(facts: Facts) -> Finding | None:
         setting={"persistent_workers": True} if facts.effective.get("workers") else None,
         rank=facts.rank,
     )
+
+
+def _made_ns(starts: Sequence[EpochStart]) -> float:
+    """What making the first batch takes, where no later one tells how long it is waited for."""
+    return statistics.median(epoch.batch_fetch_ns or 0.0 for epoch in starts)
 
 
 def _longest_waits(facts: Facts) -> float:
@@ -77,8 +91,11 @@ def _longest_waits(facts: Facts) -> float:
 def _epoch_ns(facts: Facts, lost: float) -> tuple[float, int] | None:
     """Length of an epoch and its batches: as many as the loader says, else those that were seen."""
     batches = facts.effective.get("batches_per_epoch")
+    if batches == 1 and facts.step_ns:  # every step starts anew
+        return max(statistics.fmean(facts.step_ns), lost), 1
     if batches and facts.step_ns:
-        steady = statistics.median(facts.step_ns)
+        steps = sorted(facts.step_ns)
+        steady = statistics.median(steps[: len(steps) - len(steps) // batches])
         return batches * steady + lost, batches
     whole = [epoch for epoch in facts.epoch_starts if epoch.length_ns]
     if not whole:

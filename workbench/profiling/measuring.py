@@ -94,7 +94,8 @@ def measure(
         if loop.epoch_length is not None:
             whole = f"{training.epochs} whole epoch{'s' if training.epochs > 1 else ''}"
             measured.notes.append(
-                f"an epoch has {loop.epoch_length} batches: {loop.steps} steps went through "
+                f"an epoch has {loop.epoch_length} "
+                f"batch{'es' if loop.epoch_length > 1 else ''}: {loop.steps} steps went through "
                 f"{whole}; restarts of the loader are part of what is measured"
             )
     measured.garbage_collection = garbage.to_json()
