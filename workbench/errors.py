@@ -9,7 +9,7 @@ class TraceError(WorkbenchError):
     """A file could not be read as a trace."""
 
 
-class SettingError(WorkbenchError):
+class SettingError(WorkbenchError, ValueError):
     """A setting is invalid, or cannot act on this object or machine."""
 
 

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,6 +10,8 @@ import pytest
 from tests.tuning.made import block, found, trial
 from workbench.findings import Finding
 from workbench.settings import Settings
+from workbench.tuning.earlier import earlier_text
+from workbench.tuning.keeping import keep
 from workbench.tuning.parity import Parity
 from workbench.tuning.trial import FairRuns, Trial, losses_after_as_many
 from workbench.tuning.verification import Verification
@@ -114,6 +117,42 @@ def test_a_gain_within_the_bound_holds_it_and_a_larger_one_does_not():
     assert beyond.bound.held is False
     assert "more than the 50 % that was thought possible" in beyond.sentence
     assert verified(100, 70, finding=found()).bound is None
+
+
+def test_the_same_setting_asked_twice_tells_what_it_was_before(tmp_path: Path):
+    """WB101 and WB102 name one setting: 30 % less for the first, 30 % more for the second."""
+
+    def kept(after_ms: float, code: str, **more: Any) -> Verification:
+        answer = replace(verified(100, after_ms, finding=found(code=code)), **more)
+        return replace(answer, folder=keep(tmp_path, "demo-precision=bf16", answer))
+
+    first = kept(70, "WB101")
+    assert earlier_text(first) is None
+    other = kept(70, "WB101", settings=Settings(channels_last=True))
+    assert earlier_text(other) is None, "another setting is another question"
+    same = kept(71, "WB102")
+    said = earlier_text(same)
+    assert said is not None
+    assert "measured before for WB101 (demo-precision=bf16.verification.json): ▲ 30 %" in said
+    assert "contradict" not in said
+    against = kept(130, "WB102")
+    assert "contradict each other" in str(earlier_text(against))
+    assert "contradict each other" in " ".join(repr(against).split())
+
+
+def test_medians_whose_ratio_is_not_the_verdicts_are_explained():
+    """Two blocks of 100 and two of 300 ms each time, and 10 ms more for half of one side's steps.
+
+    The verdict takes block against block; a median of all steps falls between the two paces.
+    """
+    answer = verified(100, 70)
+    assert "their ratio is" not in repr(answer)
+    a = [block([ms] * 5) for ms in (100, 100, 300, 300)]
+    b = [block([ms] * 5) for ms in (90, 90, 90, 270)]
+    fair = FairRuns(trials=(trial(a), trial(b), trial(a)), ended="finished", elapsed_s=1.0)
+    told = " ".join(repr(replace(answer, fair=fair)).split())
+    assert "median step of all blocks 200 ms 90.0 ms" in told
+    assert "their ratio is 0.45 for the verdict's" in told
 
 
 def test_memory_that_changes_is_said_and_a_little_is_not():

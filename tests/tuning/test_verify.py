@@ -115,7 +115,7 @@ def test_a_loop_that_fails_as_it_is_is_an_error_of_the_workload(tmp_path: Path):
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        (found(setting=None), "no setting .* By hand: Load in worker processes"),
+        (found(setting=None), "no setting .*verifiable.* By hand: Load in worker processes"),
         (found(setting=None, call="loader.pin()"), r"In torch: loader\.pin\(\)"),
         (wb.Settings(), "change nothing"),
         ({"workers": 2}, "finding or Settings, not a dict"),

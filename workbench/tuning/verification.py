@@ -1,10 +1,12 @@
 """What ``wb.verify`` hands back: the gain, whether the numbers hold, and what to do."""
 
+import statistics
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from workbench.figures.comparison import interval_text
 from workbench.run.differs import Difference
 from workbench.settings import Settings
 from workbench.statistics.change import Change
@@ -19,6 +21,7 @@ from workbench.tuning.advice import (
 )
 from workbench.tuning.conditions import conditions_text
 from workbench.tuning.differing import differing
+from workbench.tuning.earlier import earlier_text
 from workbench.tuning.elsewhere import elsewhere_text, pace_text
 from workbench.tuning.parity import Parity
 from workbench.tuning.trial import FairRuns, Per, Trial, losses_after_as_many
@@ -33,6 +36,9 @@ if TYPE_CHECKING:
 
 SCHEMA = "workbench.verification/1"
 BEFORE, AFTER, AGAIN = 0, 1, 2
+WHOLE = "the same with waits for other programs"
+APART = 0.02
+"""Own choice: two ratios that differ by less are one for whoever reads them."""
 Row = tuple[str, str, str]
 
 
@@ -190,13 +196,16 @@ class Verification:
 
     def _time_rows(self) -> list[Row]:
         a, b = self.trials
-        per = self.per
-        medians = [trial.sample_ns if per == "sample" else trial.step_ns for trial in (a, b)]
+        per, clean = self.per, self.fair.undisturbed(BEFORE, AFTER, AGAIN)
+        shown = [statistics.median(side) if side else None for side in self._times]
         counts = [sum(len(block.step_ns) for block in trial.blocks) for trial in (a, b)]
         rows = [
-            (f"median {per}", time_text(medians[0]), time_text(medians[1])),
+            (f"median {per} of all blocks", time_text(shown[0]), time_text(shown[1])),
             ("steps measured", str(counts[0]), str(counts[1])),
         ]
+        if clean:
+            whole = [trial.sample_ns if per == "sample" else trial.step_ns for trial in (a, b)]
+            rows.insert(1, (WHOLE, time_text(whole[0]), time_text(whole[1])))
         if a.compile_s is not None or b.compile_s is not None:
             first, second = (None if t.compile_s is None else t.compile_s * 1e9 for t in (a, b))
             rows.append(("compilation", time_text(first), time_text(second)))
@@ -223,15 +232,21 @@ class Verification:
             said.insert(0, elsewhere_text(self.finding, self.elsewhere))
         elif (text := pace_text(self.finding, self.trials[0])) is not None:
             said.insert(0, text)
+        if (text := earlier_text(self)) is not None:
+            said.insert(0, text)
         change, steps = self.change, self.break_even_steps
         for name in self.in_force_already:
             said.append(f"{name} has this value without the setting already.")
         if self.parity is not None:
             said.append(f"Numbers: {self.parity.reason}")
         if change.noise_floor is not None:
-            said.append(f"The loop differs from itself by {spread_text(change.noise_floor)}.")
+            said.append(
+                f"Without the setting, blocks of the same steps differ by "
+                f"{spread_text(change.noise_floor)} (noise floor)."
+            )
+        said.append(_medians(change, *self._times))
         if self.fair.undisturbed(BEFORE, AFTER, AGAIN):
-            said.append(_disturbance(self.whole_change, change))
+            said.append(_disturbance(self.whole_change, self.per))
         blocks = [block.conditions for trial in self.fair.trials for block in trial.blocks]
         said.append(conditions_text(blocks))
         if steps is not None:
@@ -241,12 +256,25 @@ class Verification:
         return [text for text in said if text]
 
 
-def _disturbance(whole: Change, clean: Change) -> str:
-    if whole.ratio is None or clean.ratio is None:
+def _disturbance(whole: Change, per: Per) -> str:
+    if whole.ratio is None or whole.low is None or whole.high is None:
         return ""
     return (
-        "Waits for processors that other programs held are left out; with them the time is "
-        f"{whole.ratio:.2f} of what it was, without them {clean.ratio:.2f}."
+        "The verdict leaves out waits for processors that other programs held; with them a "
+        f"{per} takes {interval_text(whole.ratio, whole.low, whole.high)} time."
+    )
+
+
+def _medians(change: Change, a: list[float], b: list[float]) -> str:
+    """Why the medians of the table, whose ratio anyone can take, are not the verdict's number."""
+    if change.ratio is None or change.low is None or not a or not b:
+        return ""
+    ratio = statistics.median(b) / statistics.median(a)
+    if abs(ratio - change.ratio) < APART:
+        return ""
+    return (
+        "The verdict compares blocks that took turns, pair by pair; the medians above are of all "
+        f"steps together, and their ratio is {ratio:.2f} for the verdict's {change.ratio:.2f}."
     )
 
 

@@ -259,7 +259,8 @@ def _setting_of(finding: Finding) -> Settings:
     if not finding.setting:
         call = f" In torch: {finding.call}." if finding.call else ""
         raise SettingError(
-            f"{finding.code} has no setting that could be applied for you. By hand: "
+            f"{finding.code} has no setting to switch, so nothing can be measured for you "
+            "(run.findings.verifiable holds those that have one). By hand: "
             f"{finding.advice}{call} Then profile both ways and ask wb.compare(run, run2)."
         )
     return Settings.from_json(dict(finding.setting))
