@@ -4,6 +4,7 @@ import io
 import re
 import sys
 import threading
+from types import SimpleNamespace
 
 import pytest
 
@@ -44,7 +45,26 @@ def test_it_is_silent_when_told_so_or_when_nobody_looks(
     assert stream.getvalue() == ""
 
 
-def test_it_never_shows_more_steps_than_its_total(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("stdin", "shown"), [(True, True), (False, False)])
+def test_a_notebook_shows_it_only_where_it_has_a_front_end(
+    monkeypatch: pytest.MonkeyPatch, *, stdin: bool, shown: bool
+) -> None:
+    """Papermill and nbconvert say that nobody can answer: their log would keep every update."""
+    kernel = SimpleNamespace(get_parent=lambda channel: {"content": {"allow_stdin": stdin}})
+    ipython = SimpleNamespace(get_ipython=lambda: SimpleNamespace(kernel=kernel))
+    monkeypatch.setitem(sys.modules, "IPython", ipython)
+    monkeypatch.setitem(sys.modules, "ipykernel", SimpleNamespace())
+    stream = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", stream)
+    with Progress(shown=True, title="resnet18") as bar:
+        bar.expect(3)
+        bar.advance()
+    assert ("resnet18" in stream.getvalue()) is shown
+
+
+def test_it_never_shows_more_steps_than_its_total_nor_lets_the_total_grow(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Two steps are expected and five come, as when a noisy machine is measured again."""
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
@@ -57,8 +77,10 @@ def test_it_never_shows_more_steps_than_its_total(monkeypatch: pytest.MonkeyPatc
     shown = [
         (int(done), int(total)) for done, total in re.findall(r"(\d+)/(\d+)", terminal.getvalue())
     ]
-    assert (5, 5) in shown
+    assert (2, 2) in shown
+    assert {total for _, total in shown} == {2}
     assert all(done <= total for done, total in shown)
+    assert "5step" in terminal.getvalue(), "counted on, without a share"
 
 
 def test_stages_that_follow_at_once_do_not_flood_a_notebook(

@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from workbench.errors import SettingError
+from workbench.machine.audience import current_shell, kernel_of
 from workbench.settings import Record, Settings
 from workbench.store.names import as_folder
-from workbench.widgets.audience import current_shell, kernel_of
 from workbench.widgets.panel.desk import Desk
 from workbench.widgets.panel.mode import Mode, chosen_mode
 from workbench.widgets.panel.runs import Shelf

@@ -5,7 +5,7 @@ import sys
 from typing import Any, Literal
 
 from workbench.errors import SettingError
-from workbench.widgets.audience import current_shell, headless, kernel_of
+from workbench.machine.audience import current_shell, headless, kernel_of
 
 Mode = Literal["auto", "live", "static"]
 VARIABLE = "WORKBENCH_PANEL"

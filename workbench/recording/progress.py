@@ -5,6 +5,8 @@ import time
 from types import TracebackType
 from typing import Any, Self
 
+from workbench.machine.audience import headless
+
 _LEAST_S = 0.5
 """Seconds between two updates: a notebook that runs headless stores each of them."""
 _STAGE_S = 0.25
@@ -12,9 +14,11 @@ _STAGE_S = 0.25
 
 
 class Progress:
-    """Counts steps; silent when nobody looks (no terminal, no notebook) or when told so.
+    """Counts steps; silent when nobody looks or when told so.
 
-    It is plain tqdm on purpose: tqdm's notebook widget is dead in a saved or headless notebook.
+    People look at a terminal, and at a notebook with a front end; nobody looks at a notebook that
+    papermill or nbconvert runs, and what is written there stays in its log. It is plain tqdm on
+    purpose: tqdm's notebook widget is dead in a saved notebook.
     """
 
     def __init__(self, *, shown: bool, title: str) -> None:
@@ -45,15 +49,19 @@ class Progress:
             self._bar.total = self._bar.n + more
 
     def advance(self) -> None:
-        """One step is done; a step that was not expected raises the total."""
+        """One step is done; after one that was not expected nobody knows how many are to come."""
         if self._bar is not None:
-            if self._bar.total is not None:
-                self._bar.total = max(self._bar.total, self._bar.n + 1)
+            if self._bar.total is not None and self._bar.n >= self._bar.total:
+                self._bar.total = None
             self._bar.update(1)
 
 
 def _is_watched() -> bool:
-    return sys.stderr is not None and (sys.stderr.isatty() or "ipykernel" in sys.modules)
+    if sys.stderr is None:
+        return False
+    if sys.stderr.isatty():
+        return True
+    return "ipykernel" in sys.modules and not headless()
 
 
 def _bar(title: str) -> Any:
