@@ -43,7 +43,7 @@ _WORDS = {
     "worker_threads": ("Threads per worker", "that one operator may use in a worker"),
     "cpu_affinity": ("CPU affinity", "CPU numbers, with commas between"),
     "device": ("Device", "cpu, cuda:0, xpu or mps"),
-    "parallel": ("Parallelism", "in processes that wb.profile starts; ranks in one Run"),
+    "parallel": ("Parallelism", "one process, or ranks that take over and hand back"),
 }
 
 

@@ -167,16 +167,3 @@ def test_out_of_memory_puts_the_last_settings_back_and_trains_the_samples(tmp_pa
         assert "batch_size" in str(session.state.remedy)
         assert sorted(loop.seen.numbers) == list(range(48))  # none was lost with the batch of 16
         assert loop.optimizer.state  # and it goes on
-
-
-def test_modes_that_need_ranks_are_refused_with_what_to_do(tmp_path: Path) -> None:
-    """Of the calls that take settings only wb.profile starts ranks (docs/parallel.md)."""
-    loop = Remembered()
-    with Session(loop.work, Settings(batch_size=6), folder=tmp_path) as session:
-        run(session, 1)
-        session.apply(Settings(parallel="ddp"))
-        run(session, 1)
-        (change,) = session.changes
-        assert "leave it out, or let wb.profile start processes" in str(change.error)
-        assert "wb.verify" not in str(change.error)
-        assert session.state.settings == Settings(batch_size=6)

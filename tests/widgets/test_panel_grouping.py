@@ -27,14 +27,14 @@ def test_every_setting_stands_in_exactly_one_group():
     ]
 
 
-def test_parallelism_says_that_it_is_not_possible_yet():
+def test_parallelism_says_what_becomes_of_the_training():
     told = grouped((), {}, 4)
     notes = {group["name"]: group["note"] for group in told["groups"]}
 
-    assert "not possible yet" in notes["Parallelism"]
+    assert "go on from the next step with weights, optimizer" in notes["Parallelism"]
 
 
-def test_modes_that_need_processes_cannot_be_chosen_in_a_session(monkeypatch: pytest.MonkeyPatch):
+def test_modes_that_need_processes_can_be_chosen(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(session, "offers", lambda _work: ())  # of the machine: takes seconds
     model = torch.nn.Linear(2, 2)
     work = wb.Workload(
@@ -44,9 +44,12 @@ def test_modes_that_need_processes_cannot_be_chosen_in_a_session(monkeypatch: py
         optimizer=torch.optim.SGD(model.parameters()),
     )
     values = row(grouped(Session(work).offers(), {}, 4), "parallel")["values"]
+    assert {values[name]["state"] for name in ("ddp", "fsdp", "pp")} == {"possible"}
 
-    assert {name for name, told in values.items() if told["state"] == "refused"} >= {"ddp", "fsdp"}
-    assert values["ddp"]["reason"].endswith("which wb.profile starts.")
+    own = wb.Workload(model, [torch.ones(2)], step=lambda _model, _batch: None)
+    values = row(grouped(Session(own).offers(), {}, 4), "parallel")["values"]
+    assert values["ddp"]["state"] == "possible"
+    assert "its schedule runs forward and backward itself" in values["pp"]["reason"]
 
 
 def test_a_switch_that_nothing_can_act_on_says_why():

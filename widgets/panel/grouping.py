@@ -9,8 +9,9 @@ from workbench.widgets.controls import controls
 from workbench.widgets.words import word
 
 PARALLEL = (
-    "Moving a training that runs to several processes: not possible yet. "
-    "wb.profile(work, wb.Settings(parallel=...)) starts them for a Run."
+    "ddp, fsdp, tp and pp start processes, which go on from the next step with weights, optimizer "
+    "and place in the epoch, and hand them back. "
+    "wb.profile(work, wb.Settings(parallel=...)) records all ranks into one Run."
 )
 
 

@@ -32,8 +32,14 @@ def check_pipeline(work: Workload) -> None:
         )
 
 
-def pipe(plan: Plan, parallel: Parallel, rank: Rank, notes: list[str]) -> Plan:
-    """The plan whose model is cut into stages at its first batch.
+def pipe(
+    plan: Plan,
+    parallel: Parallel,
+    rank: Rank,
+    notes: list[str],
+    held: list[nn.Module] | None = None,
+) -> Plan:
+    """The plan whose model is cut into stages at its first batch; ``held`` gets this rank's.
 
     Raises:
         SettingError: When the workload or the model cannot be run so.
@@ -47,6 +53,8 @@ def pipe(plan: Plan, parallel: Parallel, rank: Rank, notes: list[str]) -> Plan:
         inputs, target = _pair(plan.control.to_device(batch))
         if not begun:
             begun.append(_begin(plan, parallel, rank, inputs, notes))
+            if held is not None:
+                held.append(begun[0].stage)
         return begun[0].step(plan, inputs, target)
 
     return replace(plan, run=run)
@@ -57,6 +65,7 @@ class _Flow:
     """The schedule of one rank's stage."""
 
     schedule: Any
+    stage: nn.Module
     first: bool
     last: bool
 
@@ -115,6 +124,7 @@ def _begin(plan: Plan, parallel: Parallel, rank: Rank, inputs: Tensor, notes: li
     stage = PipelineStage(stage_module, rank.number, size, plan.device)
     kind: Any = ScheduleGPipe if parallel.schedule == "gpipe" else Schedule1F1B
     return _Flow(
+        stage=stage_module,
         schedule=kind(stage, n_microbatches=parts, loss_fn=plan.work.loss),
         first=rank.number == 0,
         last=rank.number == size - 1,

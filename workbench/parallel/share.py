@@ -14,6 +14,7 @@ from torch import Tensor
 from torch.utils.data import BatchSampler, DataLoader, Dataset, IterableDataset, get_worker_info
 
 from workbench.errors import SettingError
+from workbench.workload.epoch_order import EpochOrder, begun
 from workbench.workload.placement import moved, samples_in, tensors_of
 from workbench.workload.snapshot.random_state import save_random_state
 from workbench.workload.source import Source
@@ -37,6 +38,15 @@ class Aside(AbstractContextManager[None]):
         if self._depth == 1:  # a loader with workers asks its sampler while it starts
             self._others = save_random_state()
             self._mine.restore()
+
+    def states(self) -> dict[str, Any]:
+        """These states, as :func:`~workbench.parallel.spread.random_states` gives them."""
+        with self:
+            return {
+                "python": random.getstate(),
+                "numpy": np.random.get_state(),
+                "torch": torch.get_rng_state(),
+            }
 
     def __exit__(self, *_: object) -> None:
         self._depth -= 1
@@ -144,13 +154,26 @@ class RankWorkerStart:
             self._then(worker)
 
 
-def share_source(source: Source, part: Part, notes: list[str]) -> Source:
+def share_source(
+    source: Source,
+    part: Part,
+    notes: list[str],
+    aside: Aside | None = None,
+    order: EpochOrder | None = None,
+) -> Source:
     """The source with one rank's part of every batch; ``part.of == 1`` takes all of it.
+
+    Args:
+        source: Of one process.
+        part: Which one.
+        notes: What was decided for the user is added.
+        aside: From which random states the order of the data is drawn; those of now if left out.
+        order: Of an epoch that may be under way.
 
     Raises:
         SettingError: When batches cannot be divided among so many ranks; says why.
     """
-    aside = Aside()
+    aside = aside or Aside()
     loader = source.loader
     if part.same_size:
         notes.append("batches of another size than the first are left out: stages are made for one")
@@ -175,7 +198,7 @@ def share_source(source: Source, part: Part, notes: list[str]) -> Source:
 
     def epoch() -> Iterator[Any]:
         with aside:
-            return iter(copy)
+            return iter(copy) if order is None else begun(copy, order)
 
     return replace(source, loader=copy, epoch=epoch)
 

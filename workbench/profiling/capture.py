@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from workbench.errors import ProfilerBusyError, RunError, SettingError, WorkbenchError
 from workbench.profiling.active import Active
 from workbench.profiling.phases import CapturePlan
-from workbench.profiling.rank_folder import checked_ranks, folder_of, rank_of_job
+from workbench.profiling.rank_folder import checked_ranks, folder_of, moved_text, rank_of_job
 from workbench.profiling.results import explain_nothing, gather
 from workbench.profiling.watch import Watched, describe, known_length
 from workbench.profiling.writing import write_run
@@ -307,7 +307,10 @@ class Capture:
                     measured = gather(active.schedule, active.seen, error)
                     measured.notes[:0] = self.notes
                     measured.loader = active.loader
-                    self.folder = write_run(self._place(), window, measured, base=self._base)
+                    place = self._place()
+                    if self._rank is not None and (moved := moved_text(self._target, place)):
+                        measured.notes.insert(0, moved)
+                    self.folder = write_run(place, window, measured, base=self._base)
                     self.notes = measured.notes
             except WorkbenchError as problem:
                 self._problem = problem

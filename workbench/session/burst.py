@@ -24,6 +24,7 @@ class Burst:
         findings: Its findings, worst first, once they are known.
         error: What went wrong, and what is there nevertheless.
         step: The first step in it.
+        began_ns, ended_ns: When its steps ran, by ``time.monotonic_ns``; ``None`` before.
     """
 
     def __init__(self, *, number: int, steps: int, reason: str) -> None:
@@ -35,6 +36,8 @@ class Burst:
         self.findings: tuple[Finding, ...] | None = None
         self.error: str | None = None
         self.step: int | None = None
+        self.began_ns: int | None = None
+        self.ended_ns: int | None = None
         self._over = threading.Event()
 
     def wait(self, timeout_s: float | None = None) -> bool:

@@ -1,6 +1,7 @@
 """Record a burst of the profiler on the thread that trains, between two of its steps."""
 
 import math
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -18,11 +19,21 @@ from workbench.session.told import forget, told
 KEPT = 100
 """Steps without the profiler that go into the Run as its step times of record."""
 
+IN_RANKS = (
+    "ranks train here, which a burst cannot look into: wb.profile with the same settings records "
+    "all ranks into one Run, or switch parallel off."
+)
+
 
 def record(live: Live, burst: Burst) -> None:
     """Profile the next steps; a Run is made of them beside the training."""
     board, course = live.board, live.course
+    if course.in_ranks:
+        burst.end("failed", IN_RANKS)
+        board.tell("burst")
+        return
     burst.step, burst.status = board.step, "recording"
+    burst.began_ns = time.monotonic_ns()
     board.say("running", f"Recording {burst.steps} steps under the profiler.")
     board.tell("burst")
     course.interrupted()
@@ -31,6 +42,7 @@ def record(live: Live, burst: Burst) -> None:
     except Exception as error:  # noqa: BLE001 - the training goes on without the burst
         burst.end("failed", told(error)[0])
         forget(error)
+    burst.ended_ns = time.monotonic_ns()
     course.interrupted()
     if board.status == "running":
         board.say("running", "Training.")

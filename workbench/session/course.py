@@ -2,16 +2,18 @@
 
 import gc
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
 import torch
 
+from workbench.parallel.following import lanes
+from workbench.parallel.lockstep import VALUES
 from workbench.recording.loader.probe import LoaderProbe
 from workbench.recording.telemetry import Telemetry
 from workbench.recording.telemetry_meter import Meter, StepFacts, meter_for
-from workbench.session.handover import refuse_ranks
+from workbench.session.handover import Team
 from workbench.session.own_step import watch_own_step
 from workbench.session.stopping import LOADING, TRAINING
 from workbench.settings import Settings
@@ -43,6 +45,10 @@ class Course:
         self._epochs = 0
         self._spent_ns = 0
         self._feed: Feed | None = None
+        self._team: Team | None = None
+        self._broken = False
+        """Whether what the ranks have trained is lost."""
+        self._kept: Callable[[], bool] = bool
         self._stretch: Stretch | None = None
         self._meter: Meter | None = None
         self._meters: dict[str, Meter] = {}
@@ -74,13 +80,37 @@ class Course:
         return self._stretch.training
 
     @property
+    def in_ranks(self) -> bool:
+        """Whether ranks train in place of this process."""
+        return self._team is not None
+
+    def lanes(self) -> tuple[dict[str, float | None], ...]:
+        """Times of the last step of each rank; empty where this process trains."""
+        team = self._team
+        return () if team is None else tuple(lanes(team.rows))
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was decided for the user under the settings in force."""
+        return tuple(self.training.notes if self._team is None else self._team.notes)
+
+    @property
+    def effective(self) -> dict[str, Any]:
+        """What is in force by name."""
+        return self.training.effective if self._team is None else self._team.effective
+
+    @property
     def lost(self) -> str | None:
         """What of the data the settings in force have cost, a sentence."""
+        if self._team is not None:
+            return self._team.lost
         return None if self._stretch is None else self._stretch.lost
 
     def device(self) -> torch.device | None:
         """Where it trains; ``None`` while nothing is in force."""
-        stretch = self._stretch
+        stretch, team = self._stretch, self._team
+        if team is not None:
+            return team.device
         return None if stretch is None else stretch.training.device
 
     def waiting(self) -> int | None:
@@ -94,14 +124,18 @@ class Course:
         return () if feed is None else feed.workers()
 
     @contextmanager
-    def open(self) -> Iterator[None]:
-        """Batches, until the block ends; settings come into force inside."""
+    def open(self, kept: Callable[[], bool]) -> Iterator[None]:
+        """Batches, until the block ends; settings come into force inside.
+
+        Args:
+            kept: Whether what was trained is wanted when the block ends.
+        """
         self._feed = Feed(self._work)
         try:
             yield
         finally:
             try:
-                self.leave()
+                self.leave(wanted=kept())
             finally:
                 feed = self.feed
                 self._epochs, self._feed = self.epochs, None
@@ -113,7 +147,9 @@ class Course:
         Raises:
             SettingError: They cannot act here; none are in force then.
         """
-        refuse_ranks(settings)
+        if settings.ranks is not None:
+            self._team, self._broken = Team(self._work, settings, self.feed), False
+            return
         self._stretch = Stretch(self._work, settings, self.feed)
         training = self._stretch.training
         key = str(training.device)
@@ -123,8 +159,22 @@ class Course:
         self._meter.restart()
         self._hooks = watch_own_step(self._work, settings, self._meter)
 
-    def leave(self) -> None:
-        """Take the settings in force back; doing it twice is fine."""
+    def leave(self, *, wanted: bool = True) -> None:
+        """Take the settings in force back; doing it twice is fine.
+
+        Args:
+            wanted: Whether what ranks have trained is to be brought here.
+
+        Raises:
+            RankError: It could not be; everything is as it was when they took over.
+        """
+        team, self._team = self._team, None
+        if team is not None:
+            try:
+                if wanted and not self._broken:
+                    team.hand_back()
+            finally:
+                team.close()
         stretch, self._stretch = self._stretch, None
         self._hooks.close()
         self.interrupted()
@@ -146,6 +196,9 @@ class Course:
             change: Number of the change of settings in force.
             profiled: Whether its times are not those of the training alone.
         """
+        if self._team is not None:
+            self._step_of_ranks(self._team, step=step, change=change)
+            return
         meter, feed = self._meter, self.feed
         if meter is None:
             raise AssertionError("settings come into force before a step is made")
@@ -162,6 +215,20 @@ class Course:
             step=step, epoch=feed.epochs, change=change, profiled=profiled, samples=samples
         )
         meter.end_step(facts, loss)
+        self.steps_ns += time.perf_counter_ns() - began
+
+    def _step_of_ranks(self, team: Team, *, step: int, change: int) -> None:
+        began = time.perf_counter_ns()
+        try:
+            with self._code.stage(TRAINING):
+                row = team.step()
+        except BaseException:
+            self._broken = True
+            raise
+        epoch = self.epochs + int(row["epoch"])
+        values = [row[name] for name in VALUES]
+        facts = (row["loss"], row["samples"], epoch, change, False)
+        self._telemetry.add((step, int(row["at_ns"]), *values, *facts))
         self.steps_ns += time.perf_counter_ns() - began
 
     def _seen(self, probe: LoaderProbe, step: int) -> Any:

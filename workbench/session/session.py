@@ -12,10 +12,10 @@ from workbench.errors import SettingError, TimeLimitError, WorkloadError
 from workbench.recording.telemetry import Telemetry
 from workbench.session.burst import MOST_STEPS, Burst
 from workbench.session.engine import Engine
+from workbench.session.handover import rank_offers
 from workbench.session.records import Change, State
 from workbench.session.trial import Trial
 from workbench.settings import Record, Settings, check_records
-from workbench.settings.parallel import MODES, Parallel
 from workbench.store.names import as_folder
 from workbench.workload import Workload
 from workbench.workload.capability import Offer, offers
@@ -250,6 +250,14 @@ class Session:
         return dict(self._engine.board.effective)
 
     @property
+    def ranks(self) -> tuple[dict[str, float | None], ...]:
+        """Times of the last step of each rank, by the names of telemetry's columns.
+
+        Empty where this process trains; ``None`` in it was not measured.
+        """
+        return self._engine.live.course.lanes()
+
+    @property
     def changes(self) -> tuple[Change, ...]:
         """All changes of settings, oldest first."""
         rows = list(self._engine.board.rows)
@@ -261,16 +269,8 @@ class Session:
 
     def offers(self) -> tuple[Offer, ...]:
         """What every switch could do on this workload and machine."""
-        return (
-            *offers(self.work),
-            Offer(
-                field="parallel",
-                values=tuple(mode for mode in MODES if Parallel(mode=mode).spreads),  # type: ignore[arg-type]
-                state="refused",
-                reason="not possible yet in a session: they are processes of their own, which "
-                "wb.profile starts.",
-            ),
-        )
+        alone = tuple(o for o in offers(self.work) if not (o.field == "parallel" and _ranks(o)))
+        return (*alone, *rank_offers(self.work))
 
     def history(self) -> "Runs":
         """The Runs in this session's folder."""
@@ -289,6 +289,10 @@ class Session:
     def __repr__(self) -> str:
         state = self.state
         return f"Session({self.work.title}, {state.status}, step {state.step}: {state.doing})"
+
+
+def _ranks(offer: Offer) -> bool:
+    return any(Settings(parallel=value).ranks is not None for value in offer.values)
 
 
 def rate(steps: Mapping[str, Any]) -> float | None:

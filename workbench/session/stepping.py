@@ -1,8 +1,10 @@
 """One step of a training, and what becomes of one that fails."""
 
+from dataclasses import replace
+
 from workbench.profiling.memory import is_out_of_memory
 from workbench.session.live import Live
-from workbench.session.switching import take_back
+from workbench.session.switching import enter, take_back
 from workbench.session.told import forget, told
 
 PROVEN = 20
@@ -31,12 +33,30 @@ def one_step(live: Live, *, profiled: bool = False) -> bool:
     return True
 
 
+def _ranks_failed(live: Live, text: str, remedy: str) -> None:
+    """Go on in this process from where the ranks took over; without a change to blame, wait."""
+    board, row = live.board, live.blamed
+    live.course.leave(wanted=False)
+    if row is not None and row.after == board.settings and row.before.ranks is None:
+        take_back(live, row, text, remedy)
+        return
+    enter(live, replace(board.settings, parallel=None))
+    live.blamed = None
+    live.orders.pause()
+    board.trouble(f"{text} In force is: {board.settings}.", remedy)
+    board.say("failed", f"An error of the ranks ended step {board.step}: training waits.")
+    board.tell("error")
+
+
 def _failed(live: Live, error: Exception) -> None:
     text, remedy = told(error)
     memory = is_out_of_memory(error)
     forget(error)
     del error
     board, course, row = live.board, live.course, live.blamed
+    if course.in_ranks:
+        _ranks_failed(live, text, remedy)
+        return
     feed = course.feed
     if row is not None and (memory or board.step - row.step < PROVEN):
         feed.again()

@@ -12,10 +12,9 @@ from workbench.settings import Settings
 def enter(live: Live, settings: Settings) -> None:
     """Bring settings into force, and show them."""
     live.course.enter(settings)
-    training, board = live.course.training, live.board
+    board = live.board
     board.settings = settings
-    board.notes = tuple(training.notes)
-    board.effective = training.effective
+    board.notes, board.effective = live.course.notes, live.course.effective
 
 
 def switch(live: Live) -> None:
@@ -35,7 +34,8 @@ def switch(live: Live) -> None:
         before=before,
         after=after,
     )
-    board.say(board.status, f"Switching to {after}.")
+    starts = ", which starts processes for it" if after.ranks is not None else ""
+    board.say(board.status, f"Switching to {after}{starts}.")
     try:
         with live.code.stage(TRAINING):
             live.course.leave()
@@ -47,6 +47,7 @@ def switch(live: Live) -> None:
         board.trouble(row.error, remedy)
         live.course.leave()
         enter(live, before)
+        board.tell("error")
     else:
         row.applied_ns = time.monotonic_ns()
         row.note = live.course.lost

@@ -40,7 +40,7 @@ def _train(live: Live) -> None:
         workers=lambda: len(course.workers()),
         device=course.device,
     )
-    with course.open():
+    with course.open(kept=lambda: live.orders.keep):
         enter(live, board.settings)
         live.sampler = sampler
         sampler.start()

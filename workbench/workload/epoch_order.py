@@ -6,6 +6,9 @@ from typing import Any
 
 from torch.utils.data import BatchSampler, DataLoader
 
+from workbench.workload.snapshot.objects import save_generator
+from workbench.workload.snapshot.random_state import save_random_state
+
 
 class EpochOrder:
     """What a sampler gives, remembered from the place of the training on.
@@ -17,6 +20,10 @@ class EpochOrder:
     def __init__(self) -> None:
         self.sampler: Iterable[Any] = ()
         """The user's own; a new epoch asks it for its order."""
+        self.whole = 1
+        """Indices that make a whole batch."""
+        self.loader: DataLoader[Any] | None = None
+        """Whose order it is."""
         self._rest: Iterator[Any] | None = None
         self._ahead: deque[Any] = deque()
         self._held_back = False
@@ -56,6 +63,28 @@ class EpochOrder:
         for _ in range(min(count, len(self._ahead))):
             self._ahead.popleft()
 
+    def rest(self) -> list[Any] | None:
+        """What is left of the epoch, in its order; ``None`` where none is under way.
+
+        A sampler without an end cannot be read to it: its epoch begins anew elsewhere.
+        """
+        if self._rest is None or not hasattr(self.sampler, "__len__"):
+            return None
+        self._ahead.extend(self._rest)
+        self._rest = iter(())
+        return list(self._ahead)
+
+    def resume(self, rest: Iterable[Any]) -> None:
+        """Go on with what was left of an epoch elsewhere."""
+        self._rest = iter(tuple(rest))
+        self._ahead.clear()
+
+    def generators(self) -> list[Any]:
+        """The user's own random generators behind the order, each once."""
+        owners = (self.loader, self.sampler, getattr(self.sampler, "sampler", None))
+        found = [getattr(owner, "generator", None) for owner in owners]
+        return list({id(one): one for one in found if hasattr(one, "get_state")}.values())
+
     def hold_back(self) -> None:
         """Hand out no more; what is handed out will all be taken."""
         self._held_back = True
@@ -94,4 +123,23 @@ def in_order(loader: DataLoader[Any], order: EpochOrder) -> tuple[DataLoader[Any
         order.sampler = loader.batch_sampler
         state["batch_sampler"] = order
     copy.__dict__.update(state)
+    order.whole, order.loader = samples, loader
     return copy, samples
+
+
+def begun(loader: DataLoader[Any], order: EpochOrder) -> Iterator[Any]:
+    """What a loader gives in an epoch of this order, or in the rest of one.
+
+    A loader draws a seed for its workers, which a training that goes on must not notice.
+    """
+    if not order.under_way:
+        return iter(loader)
+    generator = getattr(loader, "generator", None)
+    mine = None if generator is None else save_generator(generator)
+    before = save_random_state()
+    try:
+        return iter(loader)
+    finally:
+        before.restore()
+        if mine is not None:
+            mine.restore()

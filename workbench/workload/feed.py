@@ -10,10 +10,8 @@ from torch.utils.data import IterableDataset
 
 from workbench.settings import Settings
 from workbench.workload.batches import Batches, Probe
-from workbench.workload.epoch_order import EpochOrder, in_order
+from workbench.workload.epoch_order import EpochOrder, begun, in_order
 from workbench.workload.loader import LOADER_SETTINGS
-from workbench.workload.snapshot.objects import save_generator
-from workbench.workload.snapshot.random_state import save_random_state
 from workbench.workload.source import Source, open_source
 from workbench.workload.workload import Workload, is_factory
 
@@ -162,6 +160,33 @@ class Feed:
         if self._batches is not None:
             self._batches.probe = None
 
+    def lend(self) -> tuple[list[Any] | None, str | None]:
+        """End the loader: another process goes on with the data.
+
+        Returns:
+            What is left of the epoch, ``None`` where one begins; and what is lost, a sentence.
+        """
+        lost, source = None, self._source
+        if self._batches is not None and source is not None:
+            if not self._placed and self._batches.under_way:
+                lost = (
+                    f"the epoch began anew: {source.kind} is read from its beginning by every "
+                    "process, so its rest cannot be handed to another one"
+                )
+            self.restart()
+        self._now = None
+        return self._order.rest(), lost
+
+    def take_back(self, rest: list[Any] | None, epochs: int, generators: list[Any]) -> None:
+        """Go on where the other process ended."""
+        if rest is None:
+            self._order.end()
+        else:
+            self._order.resume(rest)
+        self._epochs += epochs
+        for mine, state in zip(self._order.generators(), generators, strict=False):
+            mine.set_state(state)
+
     def close(self) -> None:
         """End workers and generators, and take back what was set for them."""
         batches, self._batches = self._batches, None
@@ -201,18 +226,7 @@ class Feed:
             if order.under_way and not order.holds(least):
                 order.end()  # the change came at the very end of the epoch
                 self._epochs += 1
-            if not order.under_way:
-                return iter(placed)
-            # A loader draws a seed for its workers, which a training that goes on must not notice.
-            generator = getattr(placed, "generator", None)
-            mine = None if generator is None else save_generator(generator)
-            before = save_random_state()
-            try:
-                return iter(placed)
-            finally:
-                before.restore()
-                if mine is not None:
-                    mine.restore()
+            return begun(placed, order)
 
         return replace(source, loader=placed, epoch=epoch)
 
