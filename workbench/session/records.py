@@ -43,7 +43,7 @@ class State:
     trial: "Trial | None" = None
     """The last comparison that was asked for."""
     notes: tuple[str, ...] = ()
-    """What was decided for the user under the settings in force."""
+    """What was decided for the user under the settings in force, and a line for each rank."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,6 +17,7 @@ from workbench.session.records import Change, State
 from workbench.session.trial import Trial
 from workbench.settings import Record, Settings, check_records
 from workbench.store.names import as_folder
+from workbench.units import time_text
 from workbench.workload import Workload
 from workbench.workload.capability import Offer, offers
 from workbench.workload.interrupts import Deferred
@@ -231,7 +232,7 @@ class Session:
             overhead_ratio=engine.overhead_ratio(),
             bursts=tuple(orders.bursts),
             trial=orders.trial,
-            notes=board.notes,
+            notes=(*board.notes, *map(_lane, range(len(self.ranks)), self.ranks)),
         )
 
     def _samples_per_s(self) -> float | None:
@@ -289,6 +290,13 @@ class Session:
     def __repr__(self) -> str:
         state = self.state
         return f"Session({self.work.title}, {state.status}, step {state.step}: {state.doing})"
+
+
+def _lane(number: int, times: Mapping[str, float | None]) -> str:
+    """What the last step of a rank took, a sentence."""
+    step, waited = times["step_ns"], times["input_ns"]
+    waits = "" if waited is None else f", of which {time_text(waited)} waits for data"
+    return f"rank {number}: the last step took {time_text(step)}{waits}"
 
 
 def _ranks(offer: Offer) -> bool:

@@ -74,7 +74,8 @@ def _ready(live: Live) -> bool:
         elif orders.trials:
             compare(live, orders.trials.popleft())
         elif orders.running or orders.single:
-            live.board.say("running", "Training.")
+            count = len(live.course.lanes())
+            live.board.say("running", f"Training in {count} ranks." if count else "Training.")
             return True
         else:
             _rest(live)
