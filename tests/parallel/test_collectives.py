@@ -5,7 +5,7 @@ import shutil
 import sys
 import time
 from pathlib import Path
-from subprocess import Popen
+from typing import Any
 
 import psutil
 import pytest
@@ -13,9 +13,9 @@ import pytest
 from workbench.errors import SettingError, TimeLimitError, WorkloadError
 from workbench.parallel import collectives, collectives_bench
 from workbench.parallel.collectives_costs import CollectiveCosts, Measured
-from workbench.parallel.collectives_plan import absent
+from workbench.parallel.collectives_plan import Plan, absent
 from workbench.parallel.mpirun import mpirun_arguments
-from workbench.parallel.process_tree import end_tree
+from workbench.parallel.process_tree import end_tree, start_tree
 
 pytestmark = pytest.mark.slow
 WORKER = "workbench.parallel.collectives_worker"
@@ -140,7 +140,25 @@ def test_ranks_that_fail_are_told_with_what_they_said_last(
         collectives(backends=("gloo",))
 
 
-def test_a_tree_ends_whole_with_children_in_groups_of_their_own() -> None:
+def test_a_back_end_that_fails_does_not_take_the_others_with_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def played(plan: Plan, deadline: float) -> Any:
+        if plan.backend == "mpi4py":
+            raise WorkloadError("The ranks of mpi4py ended with code 1.")
+        one = Measured(backend="gloo", collective="all_reduce", bytes=64, ranks=2, ns=(10, 12))
+        return [one], 5.0, []
+
+    monkeypatch.setattr(collectives_bench, "_measure", played)
+    monkeypatch.setattr(collectives_bench, "absent", lambda name: None)
+    found = collectives(backends=("mpi4py", "gloo"), sizes=(64,))
+    assert list(found.table["backend"]) == ["gloo"]
+    assert found.notes == ("The ranks of mpi4py ended with code 1.",)
+    with pytest.raises(WorkloadError, match="mpi4py ended"):
+        collectives(backends=("mpi4py",), sizes=(64,))
+
+
+def test_a_tree_ends_whole_with_children_in_groups_of_their_own(tmp_path: Path) -> None:
     """As mpirun's ranks are; the parent would not pass a signal on."""
     code = (
         "import subprocess, sys, time\n"
@@ -149,11 +167,15 @@ def test_a_tree_ends_whole_with_children_in_groups_of_their_own() -> None:
         "print(c.pid, flush=True)\n"
         "time.sleep(600)"
     )
-    parent = Popen([sys.executable, "-c", code], stdout=-1)
-    assert parent.stdout is not None
-    child = int(parent.stdout.readline())
+    said = tmp_path / "said"
+    with said.open("wb") as log:
+        parent = start_tree([sys.executable, "-c", code], os.environ, log, folder=tmp_path / "no")
+    until = time.monotonic() + 60
+    while not said.read_text().endswith("\n"):
+        assert time.monotonic() < until
+        time.sleep(0.02)
+    child = int(said.read_text())
     end_tree(parent)
-    parent.stdout.close()
     deadline = time.monotonic() + 20
     while psutil.pid_exists(child) and time.monotonic() < deadline:
         try:

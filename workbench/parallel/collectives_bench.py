@@ -17,7 +17,7 @@ from workbench.parallel.collectives_costs import CollectiveCosts, Measured
 from workbench.parallel.collectives_plan import BACKENDS, KINDS, SIZES, Plan, absent, checked
 from workbench.parallel.launched import without_launcher
 from workbench.parallel.mpirun import mpirun_arguments, mpirun_environment
-from workbench.parallel.process_tree import end_tree
+from workbench.parallel.process_tree import end_tree, start_tree
 from workbench.recording.progress import Progress
 from workbench.workload.interrupts import Deferred
 
@@ -53,7 +53,8 @@ def collectives(
     Raises:
         SettingError: Something asked for is not possible here.
         TimeLimitError: The time was over before anything was measured.
-        WorkloadError: The ranks failed; with what they said last.
+        WorkloadError: The ranks of every back end failed; with what they said last. Where another
+            one was measured, its results come back and a note says what failed.
     """
     checked(backends, world_size, kinds, sizes)
     missing = {name: why for name in BACKENDS if (why := absent(name)) is not None}
@@ -67,6 +68,7 @@ def collectives(
     measured: list[Measured] = []
     copies: dict[str, float] = {}
     notes: list[str] = []
+    failed: list[WorkloadError] = []
     with Progress(shown=progress, title="collectives") as bar:
         for name in wanted:
             bar.stage(name)
@@ -77,11 +79,18 @@ def collectives(
                 sizes=tuple(sorted(set(sizes))),
                 threads=threads,
             )
-            found, copy, note = _measure(plan, deadline)
+            try:
+                found, copy, note = _measure(plan, deadline)
+            except WorkloadError as error:
+                failed.append(error)
+                notes.append(str(error))
+                continue
             measured += found
             notes += note
             if copy is not None:
                 copies[name] = copy
+    if not measured and failed:
+        raise failed[0]
     if not measured:
         raise TimeLimitError(
             f"Nothing was measured within {time_limit_s:g} s: {' '.join(notes)} "
@@ -101,7 +110,6 @@ def _measure(plan: Plan, deadline: float) -> tuple[list[Measured], float | None,
     with tempfile.TemporaryDirectory(prefix="workbench-collectives-") as name:
         folder = Path(name)
         told = {
-            "caller": os.getpid(),
             "backend": plan.backend,
             "world_size": plan.world_size,
             "kinds": plan.kinds,
@@ -114,12 +122,12 @@ def _measure(plan: Plan, deadline: float) -> tuple[list[Measured], float | None,
             with (folder / "said.txt").open("wb") as said:
                 for command, environment in _commands(plan, folder):
                     with Deferred():  # none may run that is not in the list
-                        started.append(_start(command, environment, said))
+                        started.append(_start(command, environment, said, folder))
                 over = _wait(started, deadline)
         finally:
             with Deferred():
                 for process in started:
-                    end_tree(process, grace_s=0.5)
+                    end_tree(process)
         failed = next((p.returncode for p in started if p.returncode), None)
         if failed is not None and not over:
             raise WorkloadError(_failure(plan, failed, folder))
@@ -151,19 +159,15 @@ def _commands(plan: Plan, folder: Path) -> list[tuple[list[str], dict[str, str]]
     ]
 
 
-def _start(command: list[str], environment: dict[str, str], said: Any) -> subprocess.Popen[bytes]:
-    """A process in a session of its own: an interrupt of the notebook is ours to pass on."""
+def _start(
+    command: list[str], environment: dict[str, str], said: Any, folder: Path
+) -> subprocess.Popen[bytes]:
+    """A process that ends with this one; what it measured stays when it is ended."""
     clean = without_launcher(os.environ)
     root = str(Path(__file__).resolve().parents[2])
     paths = [root, *filter(None, [clean.get("PYTHONPATH")])]
-    return subprocess.Popen(  # noqa: S603 - our own interpreter, or mpirun from PATH
-        command,
-        env={**clean, **environment, "PYTHONPATH": os.pathsep.join(paths)},
-        stdin=subprocess.DEVNULL,
-        stdout=said,
-        stderr=subprocess.STDOUT,
-        start_new_session=True,
-    )
+    environment = {**clean, **environment, "PYTHONPATH": os.pathsep.join(paths)}
+    return start_tree(command, environment, said, folder=folder / "nothing")
 
 
 def _wait(started: list[subprocess.Popen[bytes]], deadline: float) -> bool:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -39,7 +38,6 @@ class Ranks(Protocol):
 def main(folder: Path) -> None:
     """Measure what the plan says."""
     plan = json.loads((folder / "plan.json").read_text())
-    _end_with(int(plan["caller"]))
     os.environ["OMP_NUM_THREADS"] = str(plan["threads"])
     ranks = _start(plan, folder)
     with (folder / f"rank{ranks.rank}.jsonl").open("a", encoding="utf-8") as out:
@@ -83,19 +81,6 @@ def _copy_rate(ranks: Ranks) -> float:
 def _say(out: Any, line: dict[str, Any]) -> None:
     out.write(json.dumps(line) + "\n")
     out.flush()
-
-
-def _end_with(caller: int) -> None:
-    """Leave when the process that asked is gone, so that none of this stays behind."""
-
-    def watch() -> None:
-        import psutil
-
-        while psutil.pid_exists(caller):
-            time.sleep(1)
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
 
 
 def _start(plan: dict[str, Any], folder: Path) -> Ranks:

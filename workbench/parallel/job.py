@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import IO, Any
 
 from workbench.errors import SettingError
-from workbench.parallel import warden
 from workbench.parallel.carrying import pack
 from workbench.parallel.failures import explain, read_failures
 from workbench.parallel.launched import launched, without_launcher
 from workbench.parallel.launchers import LAUNCHERS
+from workbench.parallel.process_tree import end_tree, start_tree
 from workbench.parallel.rank import EVENTS
 from workbench.workload.interrupts import Deferred
 
@@ -101,10 +101,7 @@ class Job:
             if self._events is not None:
                 self._events.close()
                 self._events = None
-            assert self._process.stdin is not None
-            with suppress(OSError):
-                self._process.stdin.close()
-            self._process.wait()
+            end_tree(self._process)
 
 
 @contextmanager
@@ -168,14 +165,8 @@ def refuse_nested(what: str) -> None:
 def _started(folder: Path, world_size: int, launcher: str, threads: int) -> Job:
     command = LAUNCHERS[launcher](world_size, folder)
     with (folder / "log").open("wb") as log:
-        process = subprocess.Popen(  # noqa: S603 - our own program
-            [sys.executable, "-P", warden.__file__, str(folder), *command.arguments],
-            stdin=subprocess.PIPE,
-            stdout=log,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-            env=rank_environment(threads) | command.environment,
-        )
+        environment = rank_environment(threads) | command.environment
+        process = start_tree(command.arguments, environment, log, folder=folder)
     return Job(folder, world_size, process)
 
 

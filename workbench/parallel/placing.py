@@ -49,6 +49,12 @@ def place(work: Workload, settings: Settings, parallel: Parallel) -> dict[str, A
     }
 
 
+_INSTEAD = (
+    "For ranks that MPI starts use launcher='mpirun' with backend='gloo'; to measure MPI itself, "
+    "workbench.parallel.collectives(backends=('gloo', 'mpi4py'))."
+)
+
+
 def _backend(parallel: Parallel, kind: str) -> str:
     from torch import distributed
 
@@ -64,8 +70,7 @@ def _backend(parallel: Parallel, kind: str) -> str:
     if not there[asked]():
         has = ", ".join(name for name, is_there in there.items() if is_there()) or "none"
         raise SettingError(
-            f"backend={asked!r} is not in this build of torch, which has {has}. "
-            "For MPI under torch's other back ends use launcher='mpirun' with gloo."
+            f"backend={asked!r} is not in this build of torch, which has {has}. {_INSTEAD}"
         )
     if asked in ("nccl", "xccl") and kind != {"nccl": "cuda", "xccl": "xpu"}[asked]:
         raise SettingError(
@@ -74,7 +79,8 @@ def _backend(parallel: Parallel, kind: str) -> str:
         )
     if asked == "mpi":
         raise SettingError(
-            "backend='mpi' is not taken here yet: use backend='gloo' with launcher='mpirun'."
+            "backend='mpi' is not taken for training: torch's usual builds lack it, and so it was "
+            f"never tried here. {_INSTEAD}"
         )
     return asked
 

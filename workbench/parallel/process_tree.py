@@ -1,44 +1,45 @@
-"""A process with all that it starts, ended whole whatever groups its children are in."""
+"""A program with all that it starts, ended whole whatever groups its children are in.
 
-from __future__ import annotations
+Its parent is a warden: mpirun gives every rank a process group of its own, so that a signal to one
+group is not enough, and a caller that is killed can send none.
+"""
 
 import subprocess
-import time
+import sys
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
+from typing import IO
 
-GRACE_S = 3.0
+from workbench.parallel import warden
 
 
-def end_tree(process: subprocess.Popen[bytes], *, grace_s: float = GRACE_S) -> None:
-    """Ask the process and its descendants to end, then make them.
+def start_tree(
+    arguments: Sequence[str], environment: Mapping[str, str], log: IO[bytes], *, folder: Path
+) -> "subprocess.Popen[bytes]":
+    """Start a program in a session of its own: an interrupt of the notebook is ours to pass on.
 
-    mpirun gives every rank a process group of its own, so that a signal to one group is not enough;
-    descendants are listed first, since those of a process that is gone are nobody's.
+    It ends, with everything below it, when :func:`end_tree` is called or this process is gone.
+
+    Args:
+        arguments: The program and what it is given.
+        environment: All of its environment.
+        log: Where it writes.
+        folder: Is removed when it is ended before it was done.
     """
-    import psutil
+    return subprocess.Popen(  # noqa: S603 - our own interpreter, or mpirun from PATH
+        [sys.executable, "-P", warden.__file__, str(folder), *arguments],
+        stdin=subprocess.PIPE,
+        stdout=log,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+        env=dict(environment),
+    )
 
-    tree = []
-    with suppress(psutil.Error):
-        own = psutil.Process(process.pid)
-        tree = [*own.children(recursive=True), own]
-    for each in tree:
-        with suppress(psutil.Error):
-            each.terminate()
-    deadline = time.monotonic() + grace_s
-    while time.monotonic() < deadline and any(map(_runs, tree)):
-        process.poll()
-        time.sleep(0.02)
-    for each in tree:
-        with suppress(psutil.Error):
-            each.kill()
+
+def end_tree(process: "subprocess.Popen[bytes]") -> None:
+    """End what still runs of it, and wait until it is gone; doing it twice is fine."""
+    assert process.stdin is not None
+    with suppress(OSError):
+        process.stdin.close()
     process.wait()
-
-
-def _runs(process: object) -> bool:
-    import psutil
-
-    assert isinstance(process, psutil.Process)
-    try:
-        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
-    except psutil.Error:
-        return False
