@@ -11,6 +11,7 @@ from torch.utils.data import TensorDataset
 from workbench.parallel.launch import launch
 from workbench.parallel.rank import Rank
 from workbench.parallel.spread import random_states, set_random_states, spread
+from workbench.recording.compilation import compile_counters
 from workbench.settings import Parallel, Settings
 from workbench.workload import Workload, prepare
 
@@ -31,6 +32,10 @@ SETTINGS = {
         parallel=Parallel(mode="ddp", no_sync=False, static_graph=True), accumulation=2
     ),
     "fsdp accumulated": Settings(parallel="fsdp", accumulation=2, clip_norm=0.5),
+    "tp in bf16": Settings(parallel="tp", precision="bf16"),
+    "pp in bf16": Settings(parallel="pp", precision="bf16"),
+    "tp checkpointed": Settings(parallel="tp", checkpointing=("Sequential",)),
+    "pp checkpointed": Settings(parallel="pp", checkpointing=("0", "2")),
 }
 
 
@@ -77,7 +82,8 @@ def every_mode(rank: Rank, payload: dict[str, Any]) -> dict[str, Any]:
         set_random_states(payload["random"])
         with spread(made, settings, rank) as training:
             losses = train(training)
-            found[name] = (losses, whole_weights(made.model), training.notes)
+            graphs = compile_counters().graphs
+            found[name] = (losses, whole_weights(made.model), training.notes, graphs)
     return found
 
 
@@ -108,14 +114,30 @@ def test_losses_and_weights_are_those_of_one_process(ranks: tuple[Any, ...], nam
     if name.startswith("pp"):
         losses = given[1]  # the last stage alone knows the loss
         assert given[0] == [None] * STEPS
-    elif name == "tp":
+    elif name.startswith("tp"):
         losses = given[0]
         assert given[1] == pytest.approx(losses, rel=1e-6)
     else:  # the mean of a batch is the mean of the means of its two halves
         losses = [(a + b) / 2 for a, b in zip(*given, strict=True)]
+    if settings.precision == "bf16":  # one unit of its rounding is 2**-8
+        exact, _ = one_process(Settings())
+        assert losses == pytest.approx(expected, rel=2**-8)
+        assert losses[0] != pytest.approx(exact[0], rel=1e-6), "autocast did not act"
+        return
     # Sums in another order: a few units of fp32 rounding (6e-8), grown over five steps of AdamW.
     assert losses == pytest.approx(expected, rel=1e-4)
     for key, value in weights.items():
         # In a pipeline each rank trains the layers of its own stage, wherever it was cut.
         holders = [rank[name][1][key] for rank in (ranks if name.startswith("pp") else ranks[:1])]
         assert any(torch.allclose(held, value, rtol=1e-3, atol=1e-4) for held in holders), key
+
+
+@pytest.mark.soak
+def test_a_compiled_model_is_divided_and_computes_the_same() -> None:
+    settings = Settings(parallel="tp", compile=True)
+    work()
+    payload = {"settings": {"tp": settings}, "work": work, "random": random_states()}
+    found = launch(every_mode, payload, world_size=2, time_limit_s=600)
+    expected, _ = one_process(Settings())
+    assert found[0]["tp"][0] == pytest.approx(expected, rel=1e-4)
+    assert found[0]["tp"][3] > 0, "torch compiled nothing"

@@ -93,7 +93,12 @@ def test_what_this_machine_lacks_is_refused_before_a_process_starts(
 @pytest.mark.parametrize(
     ("settings", "match"),
     [
-        (Settings(parallel="tp", compile=True), "compile=True is not taken together"),
+        (Settings(parallel="pp", compile=True), "stages that are cut from the model as it is"),
+        (Settings(parallel="tp", clip_norm=1.0), "would clip by a part of their norm"),
+        (Settings(parallel="tp", channels_last=True), "made for the usual layout"),
+        (Settings(parallel="tp", optimizer="fused"), "divided and whole weights one by one"),
+        (Settings(parallel="tp", precision="fp16"), "a scale of gradients would have to be agreed"),
+        (Settings(parallel="fsdp", compile=True), "weights come and go around every block"),
         (Settings(parallel="pp", accumulation=2), "accumulation=2 is not taken together"),
         (Settings(parallel="fsdp", precision="fp16"), "Parallel\\(mode='fsdp', param_dtype"),
     ],

@@ -121,14 +121,40 @@ def _begin(plan: Plan, parallel: Parallel, rank: Rank, inputs: Tensor, notes: li
     _check_held(stage_module, names, rank)
     notes += repoint(plan.work.optimizers, names, stage_module)
     notes.append(f"{size} stages; the later ones begin with {', '.join(cuts)}")
-    stage = PipelineStage(stage_module, rank.number, size, plan.device)
+    runs = _Inside(stage_module, plan)
+    stage = PipelineStage(runs, rank.number, size, plan.device)
     kind: Any = ScheduleGPipe if parallel.schedule == "gpipe" else Schedule1F1B
     return _Flow(
         stage=stage_module,
-        schedule=kind(stage, n_microbatches=parts, loss_fn=plan.work.loss),
+        schedule=kind(stage, n_microbatches=parts, loss_fn=_inside(plan)),
         first=rank.number == 0,
         last=rank.number == size - 1,
     )
+
+
+class _Inside(nn.Module):
+    """A stage whose forward pass runs in the region of the run's precision."""
+
+    def __init__(self, stage: nn.Module, plan: Plan) -> None:
+        super().__init__()
+        self.stage = stage
+        self._forward_region = plan.control.forward
+
+    def forward(self, *args: Any) -> Any:
+        with self._forward_region():
+            return self.stage(*args)
+
+
+def _inside(plan: Plan) -> Callable[[Any, Any], Any]:
+    """The loss in the region of the run's precision."""
+    loss, control = plan.work.loss, plan.control
+
+    def inside(output: Any, target: Any) -> Any:
+        assert loss is not None
+        with control.forward():
+            return loss(output, target)
+
+    return inside
 
 
 def _check_held(stage: nn.Module, names: dict[int, str], rank: Rank) -> None:

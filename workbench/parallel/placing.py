@@ -7,6 +7,7 @@ from torch import nn
 
 from workbench.errors import SettingError
 from workbench.machine import usable_cpus
+from workbench.parallel.companions import check_companions
 from workbench.parallel.pipeline import check_pipeline
 from workbench.settings import Parallel, Settings
 from workbench.workload.applying import run_device
@@ -97,21 +98,6 @@ def check_workload(work: Workload, settings: Settings, parallel: Parallel) -> No
             f"parallel={mode!r} cannot act on a {type(work.model).__name__}: it needs a "
             "torch.nn.Module."
         )
-    if mode == "ddp":
-        return
     if mode == "pp":
         check_pipeline(work)
-    asked = settings.changes()
-    names = ("compile", "precision", "cuda_graphs", "channels_last", "optimizer", "checkpointing")
-    for name in (*names, "clip_norm", *(("accumulation",) if mode == "pp" else ())):
-        plain = asked.get(name) in (None, False, "fp32")
-        if not plain and (mode != "fsdp" or name in ("compile", "cuda_graphs", "checkpointing")):
-            raise SettingError(
-                f"{name}={asked[name]!r} is not taken together with parallel={mode!r} yet: leave "
-                "one of them out."
-            )
-    if settings.precision in ("fp16", "bf16_pure", "fp8"):
-        raise SettingError(
-            f"precision={settings.precision!r} is not taken together with parallel={mode!r} yet: "
-            "use Parallel(mode='fsdp', param_dtype='bf16'), or precision='bf16'."
-        )
+    check_companions(settings, parallel)
