@@ -196,3 +196,8 @@ def _named(trace: Trace, predicate: Callable[[str], bool]) -> NDArray[np.intp]:
 
 def _spans(trace: Trace, rows: NDArray[np.intp]) -> Spans:
     return union(trace.events.ts[rows], trace.events.end[rows])
+
+
+def phases_at(trace: Trace, lane: NDArray[np.int32], at: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Place in ``PHASES`` of each instant on a thread; ``other`` where nothing tells."""
+    return _phase_of(lane, at, _by_lane(trace))
