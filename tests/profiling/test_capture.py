@@ -177,6 +177,18 @@ def test_an_existing_folder_is_left_alone_and_the_new_one_is_said() -> None:
     assert repr(second) == f"<capture, Run in {second.folder}>\n{said}"
 
 
+def test_opening_the_first_of_two_of_one_name_says_where_the_newest_lies() -> None:
+    """Whoever runs a script again and opens its folder would take the old Run for the new one."""
+    first = captured(14)
+    assert not any("newest" in note for note in wb.open(first.folder).notes)
+    captured(14)
+    third = captured(14)
+    said = f"this is the first recording named 'mine'; the newest one lies in {third.folder}"
+    assert said in wb.open(first.folder).notes
+    assert said in " ".join(repr(wb.open(first.folder)).split())
+    assert not any("newest" in note for note in wb.open(third.folder).notes)
+
+
 def test_a_range_keeps_its_real_name() -> None:
     loop = Trainer()
     with wb.capture() as cap:

@@ -55,7 +55,11 @@ def test_ranks_one_after_the_other_are_one_run_and_a_second_job_goes_beside_it(
         run = wb.open(tmp_path / name)
         assert [rank.rank for rank in run.ranks] == [0, 1]
         assert run.kind == "measured"
-        assert run.notes == ()
+        (said,) = run.notes
+        if name == "mine":
+            assert said.endswith(f"the newest one lies in {tmp_path / 'mine-2'}")
+        else:
+            assert said.startswith("'mine' was there already: the ranks of this job are called")
         assert run.steps is not None
         assert run.steps.groupby("rank").size().tolist() == [2, 2]
     record = read_record(folder / "rank1")

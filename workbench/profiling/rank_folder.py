@@ -54,6 +54,17 @@ def folder_of(target: Path, rank: Launched, *, base: Path) -> Path:
     return target.parent / next(free_names(base / target.parent, name)) / own
 
 
+def moved_text(target: Path, place: Path) -> str | None:
+    """What is said where ``target`` was used by an earlier job; ``place`` is the rank's folder."""
+    wanted = safe_name(target.name)
+    if place.parent.name == wanted:
+        return None
+    return (
+        f"{wanted!r} was there already: the ranks of this job are called {place.parent.name!r} "
+        f"and lie in {place.parent}"
+    )
+
+
 def said_of(rank: Launched | None) -> dict[str, Any]:
     """What a Run remembers of the job: nothing that names a machine."""
     if rank is None:

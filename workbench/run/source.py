@@ -54,8 +54,10 @@ def _open(path: str | Path, *, workers: int | None, watch: Callable[[Path], Watc
     if path.is_dir():
         if _is_ours(path):
             run = load(path, watch=watch)
+            run.notes = (*_recorded_later(path), *run.notes)
         elif folders := rank_folders(path):
             run = join(path, folders, watch=watch)
+            run.notes = (*_recorded_later(path), *run.notes)
         else:
             run = _folder_of_ranks(path, watch)
         if workers is not None:
@@ -85,6 +87,23 @@ def _exists(path: Path) -> bool:
 
 def _is_ours(folder: Path) -> bool:
     return (folder / "run.json").is_file()
+
+
+def _recorded_later(folder: Path) -> tuple[str, ...]:
+    """Says that a recording of the same name lies beside it, for whoever means the newest.
+
+    A capture never writes over a Run: its second one of the name ``mine`` is ``mine-2``.
+    """
+    number, newest = 2, None
+    while (beside := folder.parent / f"{folder.name}-{number}").is_dir():
+        if _is_ours(beside) or rank_folders(beside):
+            newest = beside
+        number += 1
+    if newest is None:
+        return ()
+    return (
+        f"this is the first recording named {name_text(folder)!r}; the newest one lies in {newest}",
+    )
 
 
 def open_runs(
