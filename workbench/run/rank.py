@@ -22,9 +22,12 @@ if TYPE_CHECKING:
     from workbench.analysis.input_wait import InputWait
     from workbench.analysis.launches import Launches
     from workbench.analysis.memory import MemorySummary
+    from workbench.analysis.memory.answer import DeviceMemory
     from workbench.analysis.queue import LaunchStatistics
     from workbench.analysis.ranges import Range
     from workbench.analysis.ranks.part import RankPart
+    from workbench.analysis.snapshots import Snapshot
+    from workbench.analysis.snapshots.out_of_memory import PostMortem
     from workbench.analysis.stalls.parts import Stalls, Unseen
     from workbench.analysis.steps import Steps
     from workbench.analysis.trust import Trust
@@ -65,6 +68,8 @@ class RankAnalysis:
         """Gives what was recorded of this rank's loader; ``None`` where nothing can have been."""
         self.record_step_ns: float | None = None
         """Median step time without the profiler; ``None`` for a trace from elsewhere."""
+        self.snapshot: Snapshot | None = None
+        """What a memory snapshot tells, where one was opened instead of a trace."""
         self.overhead_ratio: float | None = None
         """How many times as long a step is under the profiler, where both were measured."""
 
@@ -374,3 +379,17 @@ class RankAnalysis:
         from workbench.analysis.memory import memory_summary
 
         return memory_summary(self.trace, self.steps)
+
+    @cached_property
+    def memory_devices(self) -> tuple[DeviceMemory, ...]:
+        """Every memory: peak, who holds it, steps, growth; the fullest accelerator first."""
+        from workbench.run.memory import memory_of
+
+        return memory_of(self)
+
+    @cached_property
+    def post_mortems(self) -> tuple[PostMortem, ...]:
+        """What happened at each out-of-memory event of a snapshot."""
+        from workbench.run.memory import post_mortems_of
+
+        return post_mortems_of(self)

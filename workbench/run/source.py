@@ -65,6 +65,10 @@ def _open(path: str | Path, *, workers: int | None, watch: Callable[[Path], Watc
 
             read_into_caches(run.traces, workers=workers)
         return run
+    from workbench.run.memory import is_snapshot, rank_of_snapshot
+
+    if is_snapshot(path):
+        return Run(name=name_text(path), ranks=[rank_of_snapshot(path)], traces=[path])
     return Run(name=name_text(path), ranks=ranks_of(path, watch=watch), traces=[path])
 
 

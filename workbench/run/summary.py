@@ -89,7 +89,7 @@ def not_measured(run: Run) -> dict[str, str]:
         reasons["input"] = "the trace holds no record of a data loader"
     if all(rank.stalls is None for rank in ranks):
         reasons["stalls"] = str(getattr(ranks[0].split_of_input, "reason", ""))
-    if all(rank.memory is None for rank in ranks):
+    if all(rank.memory is None and not rank.memory_devices for rank in ranks):
         reasons["memory"] = "memory was not recorded: use Record(memory=True)"
     if all(rank.communication is None for rank in ranks):
         reasons["communication"] = (
@@ -325,12 +325,15 @@ def _launches(rank: RankAnalysis) -> dict[str, Any] | None:
 
 
 def _memory(rank: RankAnalysis) -> dict[str, Any] | None:
-    found = rank.memory
-    if found is None:
+    from workbench.run.memory import memory_json
+
+    found, devices = rank.memory, rank.memory_devices
+    if found is None and not devices:
         return None
     return {
-        "peak_bytes": found.peak_bytes,
-        "device_allocations_per_step": found.device_allocations_per_step,
+        "peak_bytes": devices[0].peak_bytes if found is None else found.peak_bytes,
+        "device_allocations_per_step": None if found is None else found.device_allocations_per_step,
+        **memory_json(rank),
     }
 
 

@@ -62,6 +62,10 @@ def verdict(run: Run) -> str:
 
     A note limits nothing: where there are only notes, it is said where the time goes.
     """
+    if run.ranks[0].snapshot is not None:
+        from workbench.run.memory import sentence
+
+        return sentence(run.ranks[0])
     found = grave(run)
     step = step_sentence(run)
     if found:
