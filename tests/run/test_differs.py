@@ -151,3 +151,19 @@ def test_a_run_against_a_trace_says_that_the_settings_are_not_known(tmp_path: Pa
 def test_a_run_does_not_differ_from_itself(tmp_path: Path) -> None:
     run = wb.open(measured(tmp_path, "a", step_ms=10))
     assert differences(run, run) == ()
+
+
+def test_what_ranks_measured_is_no_setting(tmp_path: Path) -> None:
+    """Losses, memory and DDP's own nanoseconds differ between any two Runs."""
+    found = {"world_size": 2, "ddp_logging": {"avg_forward_compute_time": 812345}}
+    first = wb.open(altered(measured(tmp_path, "a", step_ms=70), effective={"workers": 0}))
+    second = wb.open(altered(measured(tmp_path, "b", step_ms=70), effective={"workers": 0} | found))
+    assert [d.name for d in differences(first, second)] == ["world_size"]
+
+
+def test_samples_per_second_stand_beside_the_step_times(tmp_path: Path) -> None:
+    """A step of 70 ms with 32 samples, and one of 50 ms with 64 of both ranks: 457 and 1280."""
+    first = wb.open(measured(tmp_path, "a", step_ms=70, noise=0.0))
+    second = wb.open(measured(tmp_path, "b", step_ms=50, noise=0.0, samples=64))
+    row = next(row for row in wb.compare(first, second).rows() if row[0] == "samples per second")
+    assert row[1:] == ("457", "1\u2009280")

@@ -109,6 +109,21 @@ def test_ranks_without_their_like_are_compared_and_said(tmp_path: Path) -> None:
     assert any("no rank in common" in note for note in wb.compare(*runs).notes)
 
 
+def test_one_process_against_ranks_is_said_as_what_it_is(tmp_path: Path) -> None:
+    """The same loop with one process and with two: nobody asks which ranks they share."""
+    folder = tmp_path / "spread"
+    folder.mkdir()
+    write_job(folder, [200, 300], steps=3)
+    trace = Kineto(gpu=True)
+    trace.step(1, 0, 100)
+    trace.step(2, 100, 100)
+    alone = wb.open(trace.write(tmp_path / "one.json"))
+    for pair in ((alone, wb.open(folder)), (wb.open(folder), alone)):
+        told = [note for note in wb.compare(*pair).notes if "is one process" in note]
+        assert len(told) == 1
+        assert told[0].startswith("one.json is one process and spread has 2 ranks")
+
+
 def test_another_makers_kernels_are_compared_by_family(tmp_path: Path) -> None:
     first, second = loop(Call(GEMM, FIVE)), loop(Call("Cijk_Ailk_Bljk_SB_MT64x64", FIVE))
     second.header["deviceProperties"] = [{"id": 0, "name": "AMD Instinct MI300X"}]

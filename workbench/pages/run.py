@@ -82,8 +82,8 @@ def _pointers(view: RunView, findings: int, places: int) -> Iterator[str]:
         more = f", and {count_text(left)} more" if left else ""
         yield f"More: run.findings has the evidence{more}"
     if len(view.breakdowns) > places:
-        rest = len(view.breakdowns) - places
-        yield f'More: run.part("parts") has {count_text(rest)} more ranks or devices'
+        rest = count_text(len(view.breakdowns) - places)
+        yield f'More: run.part("parts") has the other ranks or devices ({rest})'
     if view.tables:
         yield 'More: run.part("details") has the tables, wb.report(run, "report.html") the charts'
     missing = ", ".join(visible(name).replace("_", " ") for name in view.not_measured)

@@ -1,10 +1,11 @@
-"""What stands beside the step times of two Runs: the memory that they held, and their loss."""
+"""What stands beside the step times of two Runs: samples per second, memory, and their loss."""
 
 from __future__ import annotations
 
+import statistics
 from typing import TYPE_CHECKING, Any
 
-from workbench.units import NOT_MEASURED, bytes_text
+from workbench.units import NOT_MEASURED, bytes_text, count_text
 
 if TYPE_CHECKING:
     from workbench.run.run import Run
@@ -19,6 +20,10 @@ MEMORY = {
 def beside(first: Run, second: Run) -> list[tuple[str, str, str]]:
     """Label and both values, as text, of what at least one side has."""
     rows = []
+    rates = [samples_per_s(run) for run in (first, second)]
+    if any(rate is not None for rate in rates):
+        told = [NOT_MEASURED if rate is None else count_text(rate) for rate in rates]
+        rows.append(("samples per second", told[0], told[1]))
     for name, label in MEMORY.items():
         a, b = (_memory(run, name) for run in (first, second))
         if a or b:
@@ -27,6 +32,15 @@ def beside(first: Run, second: Run) -> list[tuple[str, str, str]]:
     if any(loss is not None for loss in losses):
         rows.append(("loss of the last step measured", _loss(losses[0]), _loss(losses[1])))
     return rows
+
+
+def samples_per_s(run: Run) -> float | None:
+    """Samples of all ranks in a second, by the median step of record; ``None``: not counted."""
+    record = run.record
+    if record is None or record.timings is None or not record.samples_per_step:
+        return None
+    steady = record.timings.step_ns[record.timings.warmup :]
+    return record.samples_per_step / statistics.median(steady) * 1e9 if steady else None
 
 
 def beside_json(first: Run, second: Run) -> dict[str, Any]:

@@ -351,6 +351,14 @@ def _pair_ranks(
         return ((first[0], second[0]),), ()
     by_number = {rank.rank: rank for rank in second if rank.rank is not None}
     pairs = [(one, by_number[one.rank]) for one in first if one.rank in by_number]
+    if not pairs and 1 in (len(first), len(second)):
+        alone, many = (0, 1) if len(first) == 1 else (1, 0)
+        of = (first, second)[many]
+        number = "the first rank" if of[0].rank is None else f"rank {of[0].rank}"
+        return ((first[0], second[0]),), (
+            f"{names[alone]} is one process and {names[many]} has {count_text(len(of))} ranks: "
+            f"where time goes is shown of {number} beside it; samples per second are those of all.",
+        )
     if not pairs:
         return ((first[0], second[0]),), (
             f"{names[0]} and {names[1]} have no rank in common: the first of each is compared.",

@@ -25,6 +25,8 @@ HEADER_OPTIONS = ("record_shapes", "profile_memory", "with_stack", "with_flops",
 BUSIER = 0.05
 """Share of the processors that others used on one side more than on the other."""
 MOST_SHAPES = 3
+MEASURED = frozenset({"ddp_logging", "rank_losses", "rank_peak_bytes"})
+"""Of what was in force, what was measured: it differs between any two Runs, and is no setting."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +59,7 @@ def differences(first: Run, second: Run) -> tuple[Difference, ...]:
         *_differ("device", _devices(one), _devices(other)),
         *_differ("ranks", _job(first), _job(second)),
         *recorded("settings"),
-        *recorded("effective"),
+        *(each for each in recorded("effective") if each.name not in MEASURED),
         *_work(a, b),
         *_inputs(one.trace, other.trace),
         *_differ("recording", _options(one), _options(other)),
