@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from workbench.run.rank import RankAnalysis
     from workbench.trace.table import Trace
 
-SNAPSHOT_ONLY = "a memory snapshot holds no times of work: record a trace for that"
-
 
 def is_snapshot(path: Path) -> bool:
     """Whether a file is a pickle, plain or compressed; only memory snapshots are read of these."""
@@ -123,9 +121,9 @@ def out_of_memory(rank: RankAnalysis) -> pd.DataFrame | None:
         )
         for each in rank.post_mortems
     ]
-    names = ("device", "at_ns", "requested_bytes", "device_free_bytes", "live_bytes")
-    names += ("reserved_bytes", "fragmented", "line", "what_to_do")
-    return pd.DataFrame(rows, columns=list(names)).astype({"device_free_bytes": "Int64"})
+    names = ["device", "at_ns", "requested_bytes", "device_free_bytes", "live_bytes"]
+    names += ["reserved_bytes", "fragmented", "line", "what_to_do"]
+    return pd.DataFrame(rows, columns=names).astype({"device_free_bytes": "Int64"})
 
 
 def memory_json(rank: RankAnalysis) -> dict[str, Any]:

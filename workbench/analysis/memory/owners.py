@@ -134,6 +134,8 @@ def _operators(
     nesting = _nest(trace, _is_plain, Kind.OPERATOR)
     place = _innermost(nesting, lane, at, known)
     up = place.copy()
+    if not len(nesting.row):
+        return np.zeros(len(place), np.int64)
     while (higher := (up >= 0) & (nesting.parent[np.maximum(up, 0)] >= 0)).any():
         up[higher] = nesting.parent[up[higher]]
     return _named(trace, nesting, up, texts)
