@@ -25,6 +25,7 @@ from workbench.findings.kernel_gaps import kernel_gaps
 from workbench.findings.late_loading import late_loading
 from workbench.findings.launch_bound import launch_bound
 from workbench.findings.loss_scale import loss_scale
+from workbench.findings.memory_limit import memory_limit
 from workbench.findings.merging import merge_ranks
 from workbench.findings.misaligned_matmul import misaligned_matmul
 from workbench.findings.moved_wait import moved_wait
@@ -76,6 +77,7 @@ RULES: tuple[Rule, ...] = (
     host_code,
     garbage,
     late_loading,
+    memory_limit,
     allocator_churn,
     step_drift,
     imitated_precision,

@@ -1,7 +1,8 @@
-"""WB502: steady steps ask the driver for device memory.
+"""WB502: steady steps ask the driver for device memory, or it is held in pieces of no use.
 
 What: calls such as cudaMalloc, hipMalloc and cudaFree in most of the steps after warm-up, their
-host time, and the idle time of the device for them.
+host time, and the idle time of the device for them. In a memory snapshot: a request that failed
+while more than was asked for, and more than 30 % of what is reserved, lay unused in pieces.
 Why: torch's caching allocator asks the driver only for what it does not hold. A step that still
 asks gave its blocks back before (torch.cuda.empty_cache(), or a retry at the limit of memory), or
 needs another size every time; and cudaFree waits until the device has drained.
@@ -14,9 +15,10 @@ nothing, and the finding says so.
 """
 
 from workbench.analysis.device_allocations import DeviceAllocations
+from workbench.analysis.snapshots.out_of_memory import PostMortem
 from workbench.findings.finding import DeviceFacts, Facts, Finding
 from workbench.findings.lost_time import LostTime, worst_device
-from workbench.units import number_text, share_text, time_text
+from workbench.units import bytes_text, number_text, share_text, time_text
 
 CODE = "WB502"
 
@@ -31,7 +33,9 @@ CRITICAL_SHARE = 0.20
 
 
 def allocator_churn(facts: Facts) -> Finding | None:
-    """Fires when at least half of the steady steps ask the driver for device memory."""
+    """Fires when half of the steady steps ask the driver, or fragments made a request fail."""
+    if facts.post_mortem is not None and facts.post_mortem.fragmented:
+        return _fragmented(facts, facts.post_mortem)
     asked = facts.allocations
     if asked is None or asked.steps < LEAST_STEPS:
         return None
@@ -67,6 +71,30 @@ def _finding(
         speedup_at_most=lost.speedup,
         rank=facts.rank,
         device=device.index,
+    )
+
+
+def _fragmented(facts: Facts, failed: PostMortem) -> Finding:
+    unused, reserved = failed.unused_bytes, max(failed.reserved_bytes, 1)
+    holders = ", ".join(line for _, line, _ in failed.largest[:2] if line)
+    return Finding(
+        code=CODE,
+        title=f"{bytes_text(failed.requested_bytes)} could not be had while "
+        f"{bytes_text(unused)} ({share_text(unused / reserved)} of what is reserved) lay unused "
+        "in pieces too small for it.",
+        verdict="yes",
+        severity="critical",
+        evidence={
+            "requested_bytes": failed.requested_bytes,
+            "live_bytes": failed.live_bytes,
+            "reserved_bytes": failed.reserved_bytes,
+            "asked_by": failed.line or None,
+            "held_by": holders or None,
+        },
+        advice="Set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True before the first use of the "
+        "device; keep on the host what lives long and is small (logs, metrics).",
+        rank=facts.rank,
+        device=failed.device,
     )
 
 

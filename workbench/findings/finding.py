@@ -17,12 +17,14 @@ if TYPE_CHECKING:
     from workbench.analysis.loader_evidence import EpochStart, LoaderStages
     from workbench.analysis.matmul_shapes import MatmulShapes
     from workbench.analysis.matrix_work import MatrixWork
+    from workbench.analysis.memory.pressure import MemoryPressure
     from workbench.analysis.optimizer_launches import OptimizerLaunches
     from workbench.analysis.repeated_casts import RepeatedCasts
     from workbench.analysis.scaled_steps import ScaledSteps
     from workbench.analysis.shapes_seen import ShapesSeen
     from workbench.analysis.slow_line import SlowLine
     from workbench.analysis.small_patterns import SmallPatterns
+    from workbench.analysis.snapshots.out_of_memory import PostMortem
     from workbench.analysis.steady import SteadyIdle
     from workbench.analysis.sync_calls import SyncCalls
 
@@ -230,6 +232,10 @@ class Facts:
     small_patterns: SmallPatterns | None = None
     kept_casts: KeptCasts | None = None
     peak_bytes: int | None = None
+    memory_pressure: MemoryPressure | None = None
+    """The memory that grows most beyond chance, else the fullest."""
+    post_mortem: PostMortem | None = None
+    """The last out-of-memory event of a memory snapshot."""
     dtypes: tuple[Mapping[str, Any], ...] = ()
     """What each type costs on the device of the Run, as its record holds it."""
     loss_scale: Mapping[str, Any] | None = None

@@ -153,6 +153,7 @@ def _of_the_trace(rank: RankAnalysis) -> dict[str, Any]:
     from workbench.analysis.shapes_seen import shapes_seen
     from workbench.analysis.slow_line import slow_line
     from workbench.analysis.small_patterns import small_patterns
+    from workbench.run.memory import pressure_of
 
     trace, launches, steps = rank.trace, rank.launches, rank.steps
     found: dict[str, Any] = {
@@ -163,6 +164,8 @@ def _of_the_trace(rank: RankAnalysis) -> dict[str, Any]:
         "kept_casts": kept_casts(trace, steps),
         "slow_line": slow_line(trace, steps),
         "peak_bytes": None if rank.memory is None else rank.memory.peak_bytes,
+        "memory_pressure": pressure_of(rank),
+        "post_mortem": rank.post_mortems[-1] if rank.post_mortems else None,
     }
     if rank.voids("devices"):
         return found

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from workbench.analysis.memory.answer import DeviceMemory
+    from workbench.analysis.memory.pressure import MemoryPressure
     from workbench.analysis.snapshots import Snapshot
     from workbench.analysis.snapshots.out_of_memory import PostMortem
     from workbench.run.rank import RankAnalysis
@@ -86,6 +87,24 @@ def _of_snapshot(
     return (
         answer(recorded, owners, snapshot_steps(snapshot)),
         post_mortems(snapshot, recorded, owners),
+    )
+
+
+def pressure_of(rank: RankAnalysis) -> MemoryPressure | None:
+    """The memory that grows beyond chance, else the fullest; ``None`` where none was recorded."""
+    from workbench.analysis.memory.pressure import pressure
+
+    limits = {device.index: device.memory_bytes for device in rank.details.devices}
+    found = [
+        pressure(each, limits.get(each.device.number) if each.device.type else None)
+        for each in rank.memory_devices
+    ]
+    grows = [each for each in found if each.grows]
+    if grows:
+        return max(grows, key=lambda each: each.bytes_per_step)
+    full = [each for each in found if each.limit_bytes]
+    return max(full, key=lambda each: each.peak_bytes / (each.limit_bytes or 1), default=None) or (
+        found[0] if found else None
     )
 
 

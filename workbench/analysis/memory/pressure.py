@@ -1,0 +1,50 @@
+"""The memory that a rule looks at: how full, and whether it grows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from workbench.analysis.memory.answer import DeviceMemory
+
+
+@dataclass(frozen=True, kw_only=True)
+class MemoryPressure:
+    """One memory as it stands to its limit and over its steps."""
+
+    device: str
+    peak_bytes: int
+    limit_bytes: int | None
+    """Of the device; ``None`` where nobody told, and for the host."""
+    steps: int
+    bytes_per_step: float
+    """Of the bytes live at the ends of steps; 0 for too few steps."""
+    worst_bytes_per_step: float
+    median_bytes_per_step: float
+    chance: float
+    grows: bool
+    largest: str
+    """What kept most of it, where that was seen."""
+
+
+def pressure(found: DeviceMemory, limit_bytes: int | None) -> MemoryPressure:
+    """What a rule needs of one memory."""
+    grows = found.growth
+    largest = ""
+    if found.growing is not None and len(found.growing):
+        first = found.growing.iloc[0]
+        named = (first["line"], first["module"], first["operator"])
+        largest = next((str(each) for each in named if each), "")
+    return MemoryPressure(
+        device=found.device.label,
+        peak_bytes=found.peak_bytes,
+        limit_bytes=limit_bytes if found.device.type and found.absolute else None,
+        steps=0 if grows is None else grows.steps,
+        bytes_per_step=0.0 if grows is None else grows.bytes_per_step,
+        worst_bytes_per_step=0.0 if grows is None else grows.worst_bytes_per_step,
+        median_bytes_per_step=0.0 if grows is None else grows.median_bytes_per_step,
+        chance=1.0 if grows is None else grows.chance,
+        grows=grows is not None and grows.grows and grows.bytes_per_step > 0,
+        largest=largest,
+    )
