@@ -252,13 +252,15 @@ class Comparison:
         """The tables of all pairs of ranks as one, with a column for the rank where several."""
         import pandas as pd
 
+        from workbench.run.shown import Shown
+
         found = [(pair, ask(each)) for pair, each in zip(self._pairs[0], self.where, strict=True)]
         tables = [(pair, table) for pair, table in found if table is not None]
         if not tables:
             return None
         if len(self._pairs[0]) == 1:
-            return tables[0][1]
-        whole = pd.concat([table for _, table in tables], ignore_index=True)
+            return Shown(tables[0][1])
+        whole = Shown(pd.concat([table for _, table in tables], ignore_index=True))
         whose = [pair[0].rank for pair, table in tables for _ in range(len(table))]
         whole.insert(0, "rank", pd.Series(whose, dtype="Int64"))
         return whole

@@ -261,7 +261,12 @@ class Run:
     @property
     def imbalance(self) -> pd.DataFrame | None:
         """One row a rank, a column a phase, in nanoseconds a step; ``None`` for one rank."""
-        return None if self.job is None else self.job.imbalance
+        if self.job is None:
+            return None
+        from workbench.run.shown import in_nanoseconds
+
+        found = self.job.imbalance
+        return None if found is None else in_nanoseconds(found)
 
     @property
     def worst_rank(self) -> int | None:
@@ -384,6 +389,8 @@ class Run:
     def _table(self, ask: Callable[[RankAnalysis], pd.DataFrame | None]) -> pd.DataFrame | None:
         import pandas as pd
 
+        from workbench.run.shown import Shown
+
         answers = []
         for rank in self.ranks:
             if (table := ask(rank)) is not None:
@@ -393,8 +400,8 @@ class Run:
         if not answers:
             return None
         if len(self.ranks) == 1:
-            return answers[0][1]
-        table = pd.concat([table for _, table in answers], ignore_index=True)
+            return Shown(answers[0][1])
+        table = Shown(pd.concat([table for _, table in answers], ignore_index=True))
         whose = [rank.rank for rank, own in answers for _ in range(len(own))]
         table.insert(0, "rank", pd.Series(whose, dtype="Int64"))
         return table
