@@ -7,11 +7,8 @@ from typing import Any
 
 def current_shell() -> Any | None:
     """IPython's shell of this process; ``None`` outside of IPython."""
-    if "IPython" not in sys.modules:
-        return None
-    from IPython import get_ipython
-
-    return get_ipython()
+    asked = getattr(sys.modules.get("IPython"), "get_ipython", None)
+    return None if asked is None else asked()
 
 
 def kernel_of(shell: Any | None) -> Any | None:
