@@ -87,7 +87,7 @@ def profile(
         with (
             keeping(target, measured, base=base),
             Progress(shown=progress, title=work.title) as bar,
-            explain_out_of_memory(),
+            explain_out_of_memory(work, order.settings),
             worker_death_explained(),
         ):
             if order.settings.ranks is not None:
