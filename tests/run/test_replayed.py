@@ -127,3 +127,25 @@ def test_a_measured_ceiling_stands_before_the_replayed_one(run: wb.Run) -> None:
 def test_without_a_measured_ceiling_there_is_one_row_for_the_loader(run: wb.Run) -> None:
     table = next(each for each in tables_of(run) if each.caption.startswith("What a step"))
     assert [row[0] for row in table.rows if "loader" in str(row[0])] == ["loader free"]
+
+
+@pytest.mark.parametrize(("capped", "told"), [([False, False], False), ([True, False], True)])
+def test_a_limit_is_told_only_of_what_is_limited(capped: list[bool], told: bool) -> None:
+    """A column of nothing but "no" would tell nobody anything."""
+    import pandas as pd
+
+    from workbench.pages.replay import what_if_table
+
+    frame = pd.DataFrame(
+        {
+            "scenario": ["input", "host_other"],
+            "what_if": ["loader free", "other host code free"],
+            "step_ns_at_least": [100_000.0, 400_000.0],
+            "saving_ns_at_most": [400_000.0, 100_000.0],
+            "capped": capped,
+        }
+    )
+    table = what_if_table(frame)
+    assert ("limited by" in [column.name for column in table.columns]) is told
+    if told:
+        assert [row[-1] for row in table.rows] == ["the step without the profiler", ""]

@@ -20,11 +20,12 @@ _WHAT_IF: tuple[tuple[str, str, Kind], ...] = (
     ("what_if", "what if", "name"),
     ("step_ns_at_least", "a step takes at least", "time"),
     ("saving_ns_at_most", "it saves at most", "time"),
-    ("capped", "capped by the step without the profiler", "flag"),
+    ("capped", "limited by", "text"),
 )
 _DRAWN = "A lane of what decides the step at each moment; below, a bar for each possible saving."
 
 
+_CAP = "the step without the profiler"
 _CAPTION = "What a step could save at most: a mean of steps replayed as they ran under the profiler"
 
 
@@ -56,7 +57,11 @@ def what_if_table(
         if "rank" in ranked:
             first["rank"] = ranked["rank"].min()  # a Run's record is of its first rank
         ranked = pd.concat([first.reindex(columns=ranked.columns), ranked], ignore_index=True)
-    return from_frame(_CAPTION, ranked, _WHAT_IF, limit)
+    # Said only of those that are limited: a "no" beside each of the others tells nothing.
+    limits = [_CAP if capped else "" for capped in ranked["capped"]]
+    ranked = ranked.drop(columns="capped")
+    shown = ranked.assign(capped=limits) if any(limits) else ranked
+    return from_frame(_CAPTION, shown, _WHAT_IF, limit)
 
 
 def path_table(by_kind: Mapping[str, int], *, step: int, whose: str = "") -> Table:
