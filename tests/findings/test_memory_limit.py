@@ -66,7 +66,7 @@ def test_steady_half_full_or_harmless_memory_is_silent(quiet: MemoryPressure | N
 def snapshot(folder: Path, *, asked: int) -> Path:
     """A segment of 20 MB of which a log holds one; then so much more is asked for."""
     made = Made()
-    log = frames(("/home/ann/run/train.py", 12, "log"))
+    log = frames(("run/train.py", 12, "log"))
     made.act("segment_alloc", 4096, 20 * MB, 1)
     made.alloc(4096, MB, 2, log)
     made.segment(4096, 20 * MB, (MB, True, log), (19 * MB, False, None))

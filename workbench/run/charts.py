@@ -175,6 +175,7 @@ _CHARTS: dict[str, Callable[[Run, RankAnalysis], StaticFigure]] = {
     "input": _input,
     "communication": _communication,
     "copies": detail_charts.copies,
+    "memory": detail_charts.memory,
     "critical_path": _critical_path,
     "stalls": loader_charts.stalls,
     "loader_lanes": loader_charts.lanes,

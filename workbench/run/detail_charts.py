@@ -82,6 +82,23 @@ def copies(_: Run, rank: RankAnalysis) -> StaticFigure:
     return copies_chart(rank.details.copy_calls, rank.details.copies)
 
 
+def memory(_: Run, rank: RankAnalysis) -> StaticFigure:
+    """The fullest memory over time, by who holds it."""
+    from workbench.pages.memory import memory_chart
+
+    if not rank.memory_devices:
+        return memory_chart(None, None)
+    found = rank.memory_devices[0]
+    return memory_chart(
+        found.timeline,
+        found.holders,
+        label=found.device.label,
+        peak_bytes=found.peak_bytes,
+        peak_ns=found.peak_ns,
+        absolute=found.absolute,
+    )
+
+
 def rank_steps(run: Run) -> StaticFigure:
     """How long each rank waits for the others in each step."""
     import numpy as np

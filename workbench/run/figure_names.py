@@ -20,6 +20,7 @@ FigureName = Literal[
     "queue",
     "copies",
     "communication",
+    "memory",
     "ranks",
     "rank_steps",
 ]

@@ -32,6 +32,7 @@ Subject = Literal[
     "copies",
     "phases",
     "communication",
+    "memory",
     "ranks",
 ]
 
@@ -45,6 +46,7 @@ TITLES: dict[Subject, str] = {
     "copies": "Copies: size, bandwidth, and what hides them",
     "phases": "Forward, backward, optimizer; modules; operators by shape",
     "communication": "Communication by process group",
+    "memory": "Memory over time: who holds it, and its peak",
     "ranks": "Ranks step by step: who waits for whom, and when",
 }
 _CHARTS: dict[Subject, tuple[str, ...]] = {
@@ -57,6 +59,7 @@ _CHARTS: dict[Subject, tuple[str, ...]] = {
     "copies": ("copies",),
     "phases": (),
     "communication": ("communication",),
+    "memory": ("memory",),
     "ranks": ("rank_steps",),
 }
 _OF_DEVICES = frozenset({"breakdown", "waterfall", "step_parts", "queue"})

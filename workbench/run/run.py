@@ -298,7 +298,7 @@ class Run:
 
         Args:
             subject: breakdowns (of every rank), gaps, loader, steps, families, launches, copies,
-                phases, communication or ranks.
+                phases, communication, memory or ranks.
             rank: Whose; by default the first.
         """
         from workbench.run.more import more

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from workbench.pages import detail_tables
 from workbench.pages.frames import families_table, kernels_table, operators_table, steps_table
 from workbench.pages.gaps import gaps_table
+from workbench.pages.memory import holders_table
 from workbench.pages.replay import path_table, what_if_table
 from workbench.pages.table import Column, Table
 from workbench.run.view import MOST_RANKS, device_label, doubt, whose
@@ -44,6 +45,8 @@ def tables_of(run: Run) -> tuple[Table, ...]:
     ):
         if frame is not None and len(frame):
             tables.append(shown(frame))
+    if run.memory_holders is not None and len(run.memory_holders):
+        tables.append(holders_table(run.memory_holders))
     return tuple(tables)
 
 
