@@ -14,8 +14,8 @@ HEAD = 1 << 16
 """Bytes of a file by which its kind is told."""
 EMPTY = "empty: the profiler was interrupted before it wrote, or the disk was full."
 _PICKLE_MEMORY = (
-    "a memory snapshot (pickle). It is never unpickled here, because a pickle can run code; "
-    "view it with https://pytorch.org/memory_viz."
+    "a pickle, perhaps a memory snapshot: open that with wb.open or workbench analyze, which read "
+    "plain values alone. A pickle can run code, so it is never unpickled."
 )
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1a]")
 _WIDE = re.compile(rb"\0{0,3}[\[{]\0{1,3}[ \t\r\n\"{\[\]}]\0{0,3}", re.S)
