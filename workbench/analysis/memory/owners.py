@@ -8,6 +8,7 @@ is temporary. What nobody saw begin is unknown.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -31,6 +32,8 @@ CATEGORIES = (
     *("weights", "gradients", "optimizer", "activations", "temporary", "input", "unknown"),
 )
 UNKNOWN = CATEGORIES.index("unknown")
+OURS = re.compile(r"(^|/)workbench/(workload|recording|profiling|session|parallel)/")
+"""Lines of our own loop are not the user's."""
 _HOLDS_OTHERS = ("autograd::", "torch::autograd::", "Optimizer.")
 _OF_PHASE = {"forward": "activations", "backward": "gradients", "optimizer": "optimizer"}
 
@@ -159,7 +162,7 @@ def _is_plain(name: str) -> bool:
 
 def _is_own(name: str) -> bool:
     plain = not name.startswith(PREFIX) and ".py(" in name
-    return plain and LIBRARY_FRAME.search(name) is None
+    return plain and LIBRARY_FRAME.search(name) is None and OURS.search(name) is None
 
 
 def _nest(trace: Trace, wanted: Callable[[str], bool], kind: Kind) -> Nesting:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.analysis.memory.allocations import AFTER
-from workbench.analysis.memory.owners import CATEGORIES, UNKNOWN, Owners
+from workbench.analysis.memory.owners import CATEGORIES, OURS, UNKNOWN, Owners
 from workbench.analysis.memory.recorded import Recorded
 from workbench.analysis.snapshots.history import given_rows
 from workbench.analysis.snapshots.snapshot import Action, Frame, Snapshot
@@ -80,7 +80,7 @@ def line_text(frame: Frame) -> str:
 
 def _is_own(frame: Frame) -> bool:
     file = frame.file.replace("\\", "/")
-    return file.endswith(".py") and _LIBRARY.search(file) is None
+    return file.endswith(".py") and not _LIBRARY.search(file) and not OURS.search(file)
 
 
 def _phase(stack: tuple[Frame, ...]) -> str:
