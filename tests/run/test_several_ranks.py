@@ -13,6 +13,7 @@ from tests.analysis.traces import US
 from tests.kineto import Kineto
 from workbench.run import job as job_module
 from workbench.run.run import Run
+from workbench.run.source import open_runs
 from workbench.trace.table import Trace
 
 pytestmark = pytest.mark.slow
@@ -152,8 +153,27 @@ def test_two_files_of_one_rank_are_no_two_ranks(tmp_path: Path) -> None:
         (tmp_path / f"rank{rank}.trace.json").unlink()
     (tmp_path / "again.json").write_bytes((tmp_path / "rank0.trace.json").read_bytes())
     run = wb.open(tmp_path)
-    assert [r.breakdown(0)["exposed_communication_wait"] for r in run.ranks] == [None, None]
-    assert straggler_of(run) is None
+    assert [r.breakdown(0)["exposed_communication_wait"] for r in run.ranks] == [None]
+    assert run.job is None
+
+
+def test_two_jobs_in_one_folder_are_not_mixed(tmp_path: Path) -> None:
+    """Beside the job of four ranks lie two of another one: no number of the four changes."""
+    alone, mixed = tmp_path / "alone", tmp_path / "mixed"
+    for folder in (alone, mixed):
+        folder.mkdir()
+        write_job(folder, FOUR)
+    for rank in (0, 1):
+        job_trace(rank, (400, 900)).write(mixed / f"other{rank}.json")
+    one, other = wb.open(alone), wb.open(mixed)
+    assert [rank.rank for rank in other.ranks] == [0, 1, 2, 3]
+    assert codes(other) == ["several_jobs"]
+    assert other.trust.ok
+    assert straggler_of(other) == straggler_of(one)
+    opened = [make() for _, make in open_runs([mixed])]
+    assert [[rank.rank for rank in run.ranks] for run in opened] == [[0, 1, 2, 3], [0, 1]]
+    assert [codes(run) for run in opened] == [[], []]
+    assert [run.name for run in opened] == ["mixed, job 1 of 2", "mixed, job 2 of 2"]
 
 
 def test_the_table_of_ranks_tells_waiting_from_moving_data(tmp_path: Path) -> None:

@@ -14,9 +14,9 @@ from workbench.errors import TraceError
 from workbench.trace.header import rank_in_name
 
 
-def write(path: Path, rank: int | None = None, world: int | None = None) -> None:
+def write(path: Path, rank: int | None = None, world: int | None = None, ts: float = 1) -> None:
     made = Kineto()
-    made.op("a", 1, 1)
+    made.op("a", ts, 1)
     if rank is not None:
         made.header["distributedInfo"] = {"rank": rank, "world_size": world}
     made.write(path)
@@ -61,13 +61,48 @@ def test_duplicates_gaps_and_unknown_ranks_are_data(tmp_path: Path) -> None:
     write(tmp_path / "rank3.json", rank=3, world=4)
     write(tmp_path / "which.json")
     files = trace.find_ranks(str(tmp_path))
-    assert [file.rank for file in files] == [0, 0, 3, None]
+    assert [file.rank for file in files] == [0, 3, None], "the first one stands for the rank"
+    assert [file.path.name for file in files.left_out] == ["rank0.json"]
     told = {violation.code: violation for violation in files.violations}
     assert set(told) == {"duplicate_ranks", "missing_ranks", "unknown_ranks"}
     assert "copy.json, rank0.json" in told["duplicate_ranks"].message
     assert (told["missing_ranks"].count, told["missing_ranks"].share) == (2, 0.5)
     assert "1, 2" in told["missing_ranks"].message
     assert "which.json" in told["unknown_ranks"].message
+
+
+def test_files_of_other_names_that_claim_the_same_ranks_are_other_jobs(tmp_path: Path) -> None:
+    """Two ranks of one training, four of another, whose names differ by numbers only."""
+    for rank in range(2):
+        write(tmp_path / f"resnet_host1_{900 + rank}.json", rank=rank, world=2)
+    for rank in range(4):
+        write(tmp_path / f"sparse_host1_{70 + rank}.json", rank=rank, world=4)
+    files = trace.find_ranks(tmp_path)
+    assert [file.path.name for file in files] == [f"sparse_host1_{70 + n}.json" for n in range(4)]
+    assert [[file.rank for file in job] for job in files.jobs] == [[0, 1, 2, 3], [0, 1]]
+    (told,) = files.violations
+    assert (told.code, told.count, told.voids) == ("several_jobs", 2, ())
+    assert "sparse_host1_70.json: 4 ranks; resnet_host1_900.json: 2 ranks" in told.message
+    assert [job.violations for job in files.jobs] == [(), ()]
+
+
+def test_two_recordings_that_names_do_not_tell_apart_are_one_job(tmp_path: Path) -> None:
+    """Two of each rank under names of one form: no name says which belong together."""
+    for number in range(4):
+        write(tmp_path / f"host_{number}.json", rank=number % 2, world=2, ts=number)
+    files = trace.find_ranks(tmp_path)
+    assert [file.path.name for file in files] == ["host_0.json", "host_1.json"]
+    assert not files.others
+    assert [told.code for told in files.violations] == ["duplicate_ranks"]
+
+
+def test_a_rank_packed_and_unpacked_is_no_other_job(tmp_path: Path) -> None:
+    for rank in range(2):
+        write(tmp_path / f"rank{rank}.json", rank=rank, world=2)
+        write(tmp_path / f"rank{rank}.json.gz", rank=rank, world=2)
+    files = trace.find_ranks(tmp_path)
+    assert [file.rank for file in files] == [0, 1]
+    assert [told.code for told in files.violations] == ["duplicate_ranks"]
 
 
 def test_a_single_trace_without_rank_is_fine(tmp_path: Path) -> None:

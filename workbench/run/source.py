@@ -119,7 +119,8 @@ def open_runs(
 ) -> Iterator[tuple[Path, Callable[[], Run]]]:
     """For each Run among the paths, its first path and what opens it.
 
-    Traces that are the ranks of one job are one Run; every other path is one by itself.
+    Traces that are the ranks of one job are one Run; every other path is one by itself, but a
+    folder that holds several jobs is one Run for each.
     """
     from workbench.trace import read_into_caches
     from workbench.trace.ranks import ranks_of_one_job
@@ -132,10 +133,28 @@ def open_runs(
         yield paths[0], partial(_job, job, name, watch, infer_steps=infer_steps)
         return
     for path in paths:
-        yield (
-            path,
-            partial(open_run, path, workers=workers, infer_steps=infer_steps, watch=watch),
-        )
+        jobs = _jobs(path)
+        if len(jobs) < 2:
+            opened = partial(open_run, path, workers=workers, infer_steps=infer_steps, watch=watch)
+            yield path, opened
+            continue
+        if workers is not None:
+            read_into_caches([file.path for job in jobs for file in job], workers=workers)
+        for number, job in enumerate(jobs, start=1):
+            name = f"{name_text(path.absolute())}, job {number} of {len(jobs)}"
+            yield job[0].path, partial(_job, job, name, watch, infer_steps=infer_steps)
+
+
+def _jobs(path: Path) -> list[RankFiles]:
+    """The jobs of a folder of traces from elsewhere; none where it is something else."""
+    from workbench.trace import find_ranks
+
+    try:
+        if not path.is_dir() or _is_ours(path) or rank_folders(path):
+            return []
+        return find_ranks(path).jobs
+    except (OSError, TraceError):  # said where it is opened
+        return []
 
 
 def load(

@@ -1,6 +1,5 @@
 """Which file of a folder is which rank of a job."""
 
-import filecmp
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -12,6 +11,7 @@ from workbench.trace.filetypes import wrong_kind
 from workbench.trace.formats import is_other_format
 from workbench.trace.frames import Frames
 from workbench.trace.header import open_header, rank_and_world, rank_in_name
+from workbench.trace.jobs import firsts, same, separated
 from workbench.trace.locate import locate
 from workbench.trace.notes import Notes
 from workbench.trace.source import SIZE_LIMIT, open_source
@@ -23,6 +23,7 @@ _ENDINGS = (".json", ".pfw", ".zip", ".gz", ".pb", ".pftrace", ".sqlite", ".csv"
 _XLA_PROFILE, _XLA_CHROME = ".xplane.pb", ".trace.json.gz"
 _NUMBER = re.compile(r"\d{1,6}")
 _SHOWN = 8
+_LONGEST = 80
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,31 +37,56 @@ class RankFile:
 
 
 class RankFiles(tuple[RankFile, ...]):
-    """The traces of a folder, by rank; ``violations`` tells duplicates, gaps and unknown ranks."""
+    """The traces of one job, by rank; ``violations`` tells duplicates, gaps and unknown ranks."""
 
     unreadable: tuple[str, ...]
     """Files that name a rank and cannot be read, each with the reason."""
+    left_out: tuple[RankFile, ...]
+    """Files whose rank another one stands for."""
+    others: tuple["RankFiles", ...]
+    """Other jobs in the same folder, which are no ranks of this one."""
 
-    def __new__(cls, files: Iterable[RankFile], unreadable: Iterable[str] = ()) -> "RankFiles":
-        """The files in their order."""
-        made = super().__new__(cls, files)
+    def __new__(
+        cls,
+        files: Iterable[RankFile],
+        unreadable: Iterable[str] = (),
+        *,
+        others: Iterable["RankFiles"] = (),
+    ) -> "RankFiles":
+        """The files in their order, of each rank the first."""
+        kept, left_out = firsts(files)
+        made = super().__new__(cls, kept)
         made.unreadable = tuple(unreadable)
+        made.left_out = tuple(left_out)
+        made.others = tuple(others)
         return made
+
+    @property
+    def jobs(self) -> list["RankFiles"]:
+        """This job and the others, each as if it were alone in the folder."""
+        alone = RankFiles((*self, *self.left_out), self.unreadable)
+        return [alone, *self.others]
 
     @property
     def violations(self) -> tuple[Violation, ...]:
         """What is missing or ambiguous, empty when every rank is there once."""
-        return (*rank_violations(self), *_unreadable(self.unreadable))
+        return (
+            *_other_jobs(self),
+            *rank_violations((*self, *self.left_out)),
+            *_unreadable(self.unreadable),
+        )
 
 
 def find_ranks(folder: str | Path) -> RankFiles:
     """Find the traces in a folder, and which rank each one is.
 
-    The rank stands in the header (``distributedInfo``), else in the file's name: ``rank3``, or a
-    number from 0 on by which alone the names differ. Traces of every format that ``read`` takes are
-    found, and whatever its ending one whose name tells a rank. Of each file the beginning is read,
-    and the end where the beginning does not tell the rank. Files that are no traces are passed
-    over, and so is the Chrome JSON that XLA writes beside a profile of the same name.
+    The rank stands in the header (``distributedInfo``), else in the file's name: ``rank3``, or
+    a number from 0 on by which alone the names differ. Traces of every format that ``read``
+    takes are found, and whatever its ending one whose name tells a rank. Where files of other
+    names claim the same ranks they are of other jobs: the one with most ranks is given, the
+    rest as ``others``. Of each file the beginning is read, and the end where that does not tell
+    the rank. Files that are no traces are passed over, and so is the Chrome JSON that XLA
+    writes beside a profile of the same name.
 
     Raises:
         TraceError: There is no such folder, or no trace in it; says what was found.
@@ -93,7 +119,8 @@ def find_ranks(folder: str | Path) -> RankFiles:
         )
     found = _numbered(found)
     found.sort(key=lambda file: (file.rank is None, file.rank or 0, file.path.name))
-    return RankFiles(found, unreadable)
+    first, *others = separated(found)
+    return RankFiles(first, unreadable, others=map(RankFiles, others))
 
 
 def ranks_of_one_job(paths: Sequence[Path]) -> RankFiles | None:
@@ -129,7 +156,7 @@ def rank_violations(files: tuple[RankFile, ...]) -> tuple[Violation, ...]:
             Violation(
                 code="duplicate_ranks",
                 message=f"Several files claim the same rank ({shown}). Keep one of each; "
-                "until then the first one stands for the rank.",
+                "until then the first one stands for the rank, and the others are left out.",
                 count=len(twice),
             )
         )
@@ -163,12 +190,29 @@ def rank_violations(files: tuple[RankFile, ...]) -> tuple[Violation, ...]:
 
 def _copies(files: tuple[RankFile, ...], rank: int) -> str:
     """Says so where all files of a rank hold the same bytes."""
-    first, *others = (file.path for file in files if file.rank == rank)
-    try:
-        same = all(filecmp.cmp(first, other, shallow=False) for other in others)
-    except OSError:
-        return ""
-    return ", the same file again" if same else ""
+    return ", the same file again" if same([f for f in files if f.rank == rank]) else ""
+
+
+def _other_jobs(files: RankFiles) -> Iterator[Violation]:
+    if not files.others:
+        return
+    jobs = (files, *files.others)
+    shown = "; ".join(
+        f"{_short(name_text(job[0].path))}: {len(job)} rank{'s' * (len(job) != 1)}"
+        for job in jobs[:_SHOWN]
+    )
+    more = f"; and {len(jobs) - _SHOWN:,} more" if len(jobs) > _SHOWN else ""
+    yield Violation(
+        code="several_jobs",
+        message=f"The folder holds {len(jobs):,} jobs, whose files claim the same ranks ({shown}"
+        f"{more}). Only the first of these is shown here: give each a folder of its own; workbench "
+        "analyze tells of each.",
+        count=len(jobs),
+    )
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1]}…"
 
 
 def _numbered(files: list[RankFile]) -> list[RankFile]:
