@@ -50,6 +50,30 @@ def test_the_breakdown_in_the_document_sums_to_the_window(tmp_path: Path) -> Non
     assert rank["steps"]["time_us"]["median"] == 100
 
 
+def test_the_range_lies_behind_the_first_event_also_where_the_device_is_shifted(
+    tmp_path: Path,
+) -> None:
+    """Host from 0 to 40 ns; a kernel at [30, 50) ns "starts" 20 ns after its call at 10.
+
+    Work takes 2 us to begin, so the device's clock is 1980 ns behind: its work ends at 2030.
+    """
+    trace = Kineto(gpu=True)
+    trace.op("op", 0, 0.04)
+    trace.launched("k", call=(0.01, 0.01), kernel=(0.03, 0.02), correlation=1)
+    rank = wb.open(trace.write(tmp_path / "t.json")).summary["ranks"][0]
+    assert rank["devices"][0]["clock_offset_us"] == 1.98
+    assert (rank["range"]["start_us"], rank["range"]["end_us"]) == (0, 2.03)
+
+
+@pytest.mark.traces
+@pytest.mark.parametrize("name", ["before", "after"])
+def test_the_range_of_a_toy_begins_with_its_first_event(traces_root: Path, name: str) -> None:
+    """Both hold a host operator at 0.01 us and a kernel of [0.03, 0.05), called at 0.01."""
+    path = traces_root / f"pytorch__kineto/docs__traces__{name}_fix_trace.json"
+    found = wb.open(path).summary["ranks"][0]["range"]
+    assert (found["start_us"], found["end_us"]) == (0.01, 2.03)
+
+
 def test_a_bound_on_the_gain_is_of_whole_steps_and_not_of_a_window_that_cuts_one(
     tmp_path: Path,
 ) -> None:

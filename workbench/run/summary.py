@@ -228,7 +228,7 @@ def times_us(times_ns: Sequence[int] | Any) -> dict[str, float | None]:
 
 
 def _range(rank: RankAnalysis) -> dict[str, Any] | None:
-    window = rank.window
+    window = rank.host_window  # as ``base_ns``, on the host's clock: before it there is nothing
     if window is None:
         return None
     return {
