@@ -51,7 +51,7 @@ def test_transfer_beside_as_much_compute_is_silent(tmp_path: Path) -> None:
 def test_a_rank_that_waits_is_blamed_on_the_late_one_and_not_on_the_network(
     tmp_path: Path,
 ) -> None:
-    """Rank 1 computes 500 us longer; three transfers of 50 us are no tenth of the window of 2850."""
+    """Rank 1 computes 500 us longer; three transfers of 50 us are no tenth of 2850."""
     for rank in (0, 1):
         made = job_trace(rank, (300, 800))
         for event in [e for e in made.events if e["name"] == ALL_REDUCE]:
