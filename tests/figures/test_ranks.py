@@ -34,7 +34,7 @@ def title(figure: object) -> str:
 
 
 def test_the_title_says_who_is_waited_for() -> None:
-    drawn = rank_times(ranks([20, 0, 20]), straggler=1, deficit_ns=20 * MS)
+    drawn = rank_times(ranks([20, 0, 20]), straggler=1, waited_ns=20 * MS)
     assert title(drawn) == "The ranks wait 20.0 ms of each step for rank 1"
     lengths = list(drawn.data[0].x)
     told = [60, 5, 20, 15, 60, 5, 35, 60, 5, 20, 15]

@@ -70,6 +70,7 @@ def test_a_rank_whose_host_comes_late_is_named_with_its_host(tmp_path: Path) -> 
     assert found["wait_deficit_us_per_step"] == pytest.approx(75)
     assert finding.saving_ns_per_step_at_most == pytest.approx(150 * US)
     assert finding.evidence["others_wait_us_per_step"] == pytest.approx(150)
+    assert "wait 150 µs of each step for rank 1" in run.figure("ranks").title
 
 
 def test_ranks_that_come_together_have_no_straggler(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ def rank_times(
     table: "pd.DataFrame | None",
     *,
     straggler: int | None = None,
-    deficit_ns: float | None = None,
+    waited_ns: float | None = None,
     reason: str = "a single trace has no other rank to compare with; open a folder of all ranks.",
 ) -> "go.Figure":
     """Draw a bar a rank, divided into waiting for others and the phases of a step.
@@ -36,7 +36,7 @@ def rank_times(
     Args:
         table: rank, step_ns, wait_ns, transfer_ns, and a column a phase, in nanoseconds a step.
         straggler: The rank that the others wait for, if there is one.
-        deficit_ns: How much less it waits a step than the median rank.
+        waited_ns: How much longer than it the median of the others waits a step, as WB402 says it.
         reason: Said when there is nothing to draw.
     """
     if table is None or len(table) < 2:
@@ -53,7 +53,7 @@ def rank_times(
     if len(shown) < len(table):
         subtitle += f" · the {MOST_ROWS} that wait least of {count_text(len(table))}"
     return ranking(
-        headline(table, straggler, deficit_ns),
+        headline(table, straggler, waited_ns),
         names.plain(subtitle),
         rows,
         axis="time a step",
@@ -62,14 +62,14 @@ def rank_times(
 
 
 def headline(
-    table: "pd.DataFrame", straggler: int | None = None, deficit_ns: float | None = None
+    table: "pd.DataFrame", straggler: int | None = None, waited_ns: float | None = None
 ) -> str:
     """Who is late, or that the ranks keep together."""
     waits = table["wait_ns"].dropna()
     if not len(waits):
         return "No collective ties these ranks together: who waits for whom is not measured"
     if straggler is not None:
-        amount = "" if deficit_ns is None else f" {time_text(deficit_ns)} of each step"
+        amount = "" if waited_ns is None else f" {time_text(waited_ns)} of each step"
         return f"The ranks wait{amount} for rank {straggler}"
     step = float(table["step_ns"].median())
     most = float(waits.max()) / step if step > 0 else 0.0

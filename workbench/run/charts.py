@@ -95,7 +95,7 @@ def _ranks(run: Run) -> StaticFigure:
     return ranks_chart(
         run.imbalance,
         straggler=None if found is None else found.rank,
-        deficit_ns=None if found is None else found.wait_deficit_ns_per_step,
+        waited_ns=None if found is None else found.others_wait_ns_per_step,
     )
 
 
