@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -32,12 +33,16 @@ KERNEL_COLUMNS = (
 )
 
 
-def kernel_table(trace: Trace, range: Range | None) -> pd.DataFrame:  # noqa: A002
+def kernel_table(
+    trace: Trace,
+    range: Range | Mapping[int, Range | None] | None,  # noqa: A002
+) -> pd.DataFrame:
     """Kernels, copies and sets that start in the range, one row for each device and name.
 
     Args:
         trace: The event table.
-        range: A stretch on the device's clock; ``None`` for the whole recording.
+        range: A stretch on the device's clock, or one for each device, whose clocks and steps are
+            its own; ``None`` for the whole recording.
 
     Returns:
         Columns ``device, name, family, calls, total_ns, median_ns, share, tensor_core``, longest
@@ -53,7 +58,7 @@ def kernel_table(trace: Trace, range: Range | None) -> pd.DataFrame:  # noqa: A0
     events = trace.events
     rows = work_rows(trace, None)
     if range is not None:
-        rows = rows[(events.ts[rows] >= range.start) & (events.ts[rows] < range.end)]
+        rows = rows[_inside(trace, rows, range)]
     device, name, calls, total, median = _by_name(
         events.device[rows], events.name[rows], events.dur[rows]
     )
@@ -76,6 +81,23 @@ def kernel_table(trace: Trace, range: Range | None) -> pd.DataFrame:  # noqa: A0
         },
         columns=list(KERNEL_COLUMNS),
     )
+
+
+def _inside(
+    trace: Trace,
+    rows: NDArray[np.intp],
+    range: Range | Mapping[int, Range | None],  # noqa: A002
+) -> NDArray[np.bool_]:
+    """Which rows start in the range, or in that of their device."""
+    start = trace.events.ts[rows]
+    if not isinstance(range, Mapping):
+        return np.asarray((start >= range.start) & (start < range.end))
+    inside = np.zeros(len(rows), bool)
+    for device, span in range.items():
+        if span is not None:
+            own = trace.events.device[rows] == device
+            inside |= own & (start >= span.start) & (start < span.end)
+    return inside
 
 
 def _by_name(

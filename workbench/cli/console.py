@@ -228,8 +228,10 @@ def _gaps(gaps: Sequence[Mapping[str, Any]], width: int) -> Padding:
 
 def _kernels(rows: list[Mapping[str, Any]], width: int) -> Padding:
     largest = sorted(rows, key=lambda r: -r["total_us"])[:ROWS]
+    several = len({row["device"] for row in rows}) > 1
     cells = [
         (
+            *([str(row["device"])] if several else []),
             row["family"],
             count_text(row["calls"]),
             _us(row["total_us"]),
@@ -237,7 +239,7 @@ def _kernels(rows: list[Mapping[str, Any]], width: int) -> Padding:
         )
         for row in largest
     ]
-    columns = ("kernel", "family", "calls", "total", "share")
+    columns = ("kernel", *(["device"] if several else []), "family", "calls", "total", "share")
     return _named("Kernels", columns, [row["name"] for row in largest], cells, width)
 
 

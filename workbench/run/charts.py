@@ -19,7 +19,7 @@ from workbench.pages.charts import (
 )
 from workbench.run import detail_charts, loader_charts
 from workbench.run.summary import not_idle_because
-from workbench.run.view import breakdowns, device_label, doubt, rank_label
+from workbench.run.view import breakdowns, device_label, device_name, doubt, rank_label
 
 if TYPE_CHECKING:
     from workbench.pages.static import StaticFigure
@@ -39,13 +39,17 @@ def chart(run: Run, name: str, rank: RankAnalysis, device: int | None) -> Static
 
 
 def _of_rank(run: Run, name: str, rank: RankAnalysis, device: int | None) -> StaticFigure:
-    if name not in _CHARTS and name not in _DEVICE_CHARTS:
-        known = ", ".join((*_DEVICE_CHARTS, *_CHARTS, *_RUN_CHARTS))
+    if name not in {*_CHARTS, *_FRAME_CHARTS, *_DEVICE_CHARTS}:
+        known = ", ".join((*_DEVICE_CHARTS, *_FRAME_CHARTS, *_CHARTS, *_RUN_CHARTS))
         raise RunError(f"no figure is called {name!r}; there are {known}.")
     devices = tuple(rank.device_time)
     if device is not None and device not in devices:
         known = ", ".join(map(str, devices)) or "none"
         raise RunError(f"no work was recorded on device {device}; recorded devices: {known}.")
+    if name in _FRAME_CHARTS:
+        drawn = _FRAME_CHARTS[name](rank, device)
+        alone = device is None or len(devices) == 1
+        return drawn if alone else named(drawn, device_name(rank, device))
     if name in _CHARTS:
         return _CHARTS[name](run, rank)
     first = devices[0] if devices else None
@@ -78,8 +82,8 @@ def _steps(run: Run, rank: RankAnalysis) -> StaticFigure:
     )
 
 
-def _kernels(_: Run, rank: RankAnalysis) -> StaticFigure:
-    return kernels_chart(rank.kernels)
+def _kernels(rank: RankAnalysis, device: int | None) -> StaticFigure:
+    return kernels_chart(detail_charts.of_device(rank.kernels, device))
 
 
 def _operators(_: Run, rank: RankAnalysis) -> StaticFigure:
@@ -169,12 +173,9 @@ _DEVICE_CHARTS: dict[str, Callable[[RankAnalysis, int | None], StaticFigure]] = 
 }
 _CHARTS: dict[str, Callable[[Run, RankAnalysis], StaticFigure]] = {
     "steps": _steps,
-    "kernels": _kernels,
-    "families": detail_charts.families,
     "operators": _operators,
     "input": _input,
     "communication": _communication,
-    "copies": detail_charts.copies,
     "memory": detail_charts.memory,
     "critical_path": _critical_path,
     "stalls": loader_charts.stalls,
@@ -182,6 +183,12 @@ _CHARTS: dict[str, Callable[[Run, RankAnalysis], StaticFigure]] = {
     "loader_rate": loader_charts.rate,
     "epochs": loader_charts.epochs,
 }
+_FRAME_CHARTS: dict[str, Callable[[RankAnalysis, int | None], StaticFigure]] = {
+    "kernels": _kernels,
+    "families": detail_charts.families,
+    "copies": detail_charts.copies,
+}
+"""Of all devices together, or of the one that is named."""
 _RUN_CHARTS: dict[str, Callable[[Run], StaticFigure]] = {
     "ranks": _ranks,
     "rank_steps": detail_charts.rank_steps,

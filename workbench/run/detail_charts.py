@@ -17,6 +17,8 @@ from workbench.run.summary import not_idle_because
 from workbench.run.view import breakdowns, device_label, doubt, rank_label
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from workbench.pages.static import StaticFigure
     from workbench.run.rank import RankAnalysis
     from workbench.run.run import Run
@@ -72,14 +74,20 @@ def queue(rank: RankAnalysis, device: int | None) -> StaticFigure:
     )
 
 
-def families(_: Run, rank: RankAnalysis) -> StaticFigure:
+def families(rank: RankAnalysis, device: int | None) -> StaticFigure:
     """The families of kernels."""
-    return families_chart(rank.details.families)
+    return families_chart(of_device(rank.details.families, device))
 
 
-def copies(_: Run, rank: RankAnalysis) -> StaticFigure:
+def copies(rank: RankAnalysis, device: int | None) -> StaticFigure:
     """Every copy by size and bandwidth."""
-    return copies_chart(rank.details.copy_calls, rank.details.copies)
+    found = rank.details
+    return copies_chart(of_device(found.copy_calls, device), of_device(found.copies, device))
+
+
+def of_device(frame: pd.DataFrame | None, device: int | None) -> pd.DataFrame | None:
+    """The rows of one device; all where none is named."""
+    return frame if frame is None or device is None else frame[frame["device"] == device]
 
 
 def memory(_: Run, rank: RankAnalysis) -> StaticFigure:

@@ -349,10 +349,13 @@ class RankAnalysis:
 
     @cached_property
     def kernels(self) -> pd.DataFrame | None:
-        """Kernels by name in the window; ``None`` when no device was recorded."""
+        """Kernels by name, each device's in its window; ``None`` when no device was recorded."""
         from workbench.analysis.kernels import kernel_table
 
-        return kernel_table(self.trace, self.window) if self.device_indices else None
+        if not self.device_indices:
+            return None
+        known = any(span is not None for span in self.windows.values())
+        return kernel_table(self.trace, self.windows if known else None)
 
     @cached_property
     def operators(self) -> pd.DataFrame | None:

@@ -287,7 +287,8 @@ class Run:
 
         A chart is of one rank, the first when none is named; where there are several, its title
         says which. Breakdown, waterfall, idle, queue and the parts of steps are of one device, the
-        first when none is named. Ranks and rank_steps are of all.
+        first when none is named; kernels, families and copies are of all devices, or of the one
+        named. Ranks and rank_steps are of all ranks.
         """
         from workbench.run.charts import chart
 

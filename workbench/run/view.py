@@ -43,13 +43,12 @@ def view(run: Run) -> RunView:
     from workbench.run.view_tables import tables_of
 
     summary = run.summary  # first: of many ranks it reads each trace once for everything below
-    shown = run.ranks[:MOST_RANKS]
     return RunView(
         title=run.name,
         verdict=verdict(run),
         ceilings=ceilings(run.record),
         findings=run.findings,
-        breakdowns=tuple(each for rank in shown for each in breakdowns(rank, whose(run, rank))),
+        breakdowns=_places(run),
         tables=tables_of(run),
         measured=_measured(run),
         trust=_untrusted(run),
@@ -69,11 +68,7 @@ def verdict(run: Run) -> str:
     found = grave(run)
     step = step_sentence(run)
     if found:
-        title = found[0].title
-        name = f"Rank {found[0].rank}"
-        if len(run.ranks) > 1 and found[0].rank is not None and not title.startswith(name):
-            title = f"{name}: {title}"
-        return f"{title} {step}".strip()
+        return f"{_of_whom(run, found[0])}{found[0].title} {step}".strip()
     if not all(rank.trust.ok for rank in run.ranks):
         said = "Cannot tell what limits this program: its profile fails its own checks."
     else:
@@ -81,6 +76,46 @@ def verdict(run: Run) -> str:
             "Cannot tell what limits this program: nothing of a training step was recorded."
         )
     return f"{said} {step}".strip()
+
+
+def _of_whom(run: Run, finding: Finding) -> str:
+    """Rank and device that a finding is about, where there are several and its title names none."""
+    rank = _rank_of(run, finding)
+    if rank is None:
+        return ""
+    said = []
+    if len(run.ranks) > 1 and not finding.title.startswith(f"Rank {finding.rank}"):
+        said.append(f"Rank {finding.rank}")
+    if finding.device in rank.device_time and len(rank.device_time) > 1:
+        said.append(device_name(rank, finding.device))
+    return f"{', '.join(said)}: " if said else ""
+
+
+def _rank_of(run: Run, finding: Finding) -> RankAnalysis | None:
+    """The rank that a finding is about; the only one also where it names none."""
+    if len(run.ranks) == 1:
+        return run.ranks[0]
+    if finding.rank is None:
+        return None
+    return next((rank for rank in run.ranks if rank.rank == finding.rank), None)
+
+
+def _places(run: Run) -> tuple[Breakdown, ...]:
+    """Where the parts go, that of which the verdict speaks first."""
+    found = grave(run)
+    about = _rank_of(run, found[0]) if found else None
+    shown = list(run.ranks[:MOST_RANKS])
+    if about is not None:
+        shown = [about, *(rank for rank in shown if rank is not about)][:MOST_RANKS]
+    made = []
+    for rank in shown:
+        own = breakdowns(rank, whose(run, rank))
+        devices = tuple(rank.device_time)
+        if rank is about and found[0].device in devices:
+            at = devices.index(found[0].device)
+            own = (own[at], *own[:at], *own[at + 1 :])
+        made += own
+    return tuple(made)
 
 
 def limiting(run: Run) -> list[Finding]:
@@ -312,8 +347,14 @@ def device_label(rank: RankAnalysis, index: int) -> str:
     if index < 0:
         return "device without a number"
     device = device_of(rank, index)
-    label = f"GPU {index}" if device is not None and device.type in _GPUS else f"device {index}"
+    label = device_name(rank, index)
     return f"{label} ({device.name})" if device is not None and device.name else label
+
+
+def device_name(rank: RankAnalysis, index: int) -> str:
+    """The same without its model."""
+    device = device_of(rank, index)
+    return f"GPU {index}" if device is not None and device.type in _GPUS else f"device {index}"
 
 
 _GPUS = ("cuda", "hip", "xpu")
@@ -339,7 +380,7 @@ def _between_ranks(run: Run) -> tuple[Violation, ...]:
 def _measured(run: Run) -> tuple[tuple[str, str], ...]:
     rows = [("trace", ", ".join(trace.name for trace in run.traces))]
     if len(run.ranks) > MOST_RANKS:
-        said = f"{len(run.ranks)}; where their time goes is shown for the first {MOST_RANKS}"
+        said = f"{len(run.ranks)}; where their time goes is shown for {MOST_RANKS} of them"
         rows.append(("ranks", said))
     if run.record is not None:
         rows += _recorded(run.record)
