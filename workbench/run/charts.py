@@ -48,8 +48,9 @@ def _of_rank(run: Run, name: str, rank: RankAnalysis, device: int | None) -> Sta
         raise RunError(f"no work was recorded on device {device}; recorded devices: {known}.")
     if name in _FRAME_CHARTS:
         drawn = _FRAME_CHARTS[name](rank, device)
-        alone = device is None or len(devices) == 1
-        return drawn if alone else named(drawn, device_name(rank, device))
+        if device is None or len(devices) == 1:
+            return drawn
+        return named(drawn, device_name(rank, device))
     if name in _CHARTS:
         return _CHARTS[name](run, rank)
     first = devices[0] if devices else None

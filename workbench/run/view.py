@@ -107,7 +107,7 @@ def _places(run: Run) -> tuple[Breakdown, ...]:
     shown = list(run.ranks[:MOST_RANKS])
     if about is not None:
         shown = [about, *(rank for rank in shown if rank is not about)][:MOST_RANKS]
-    made = []
+    made: list[Breakdown] = []
     for rank in shown:
         own = breakdowns(rank, whose(run, rank))
         devices = tuple(rank.device_time)
