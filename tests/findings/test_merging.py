@@ -12,7 +12,7 @@ def test_the_worst_rank_speaks_for_all() -> None:
     found = [(f"rank {rank}", [finding("WB401", 0.2 + 0.1 * rank, rank=rank)]) for rank in range(3)]
     (merged,) = merge_ranks(found)
     assert merged.title == "On 3 ranks (most on rank 2): WB401 of 2"
-    assert merged.rank is None
+    assert (merged.rank, merged.evidence["worst_rank"]) == (None, 2)
     assert merged.evidence["ranks"] == ["rank 0 20 %", "rank 1 30 %", "rank 2 40 %"]
 
 

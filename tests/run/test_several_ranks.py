@@ -158,6 +158,23 @@ def test_two_files_of_one_rank_are_no_two_ranks(tmp_path: Path) -> None:
     assert run.job is None
 
 
+def test_what_several_ranks_show_is_looked_at_where_it_is_worst(tmp_path: Path) -> None:
+    """A kernel of 700 us a step on three ranks and of 300 on rank 3: that one idles most."""
+    for rank, length in enumerate((700, 700, 700, 300)):
+        made = Kineto(gpu=True)
+        made.header["distributedInfo"] = {"rank": rank, "world_size": 4}
+        for step in range(4):
+            at = 1000 * step
+            made.step(step, at, 1000)
+            made.launched("k", call=(at + 10, 5), kernel=(at + 20, length), correlation=step + 1)
+        made.write(tmp_path / f"rank{rank}.json")
+    run = wb.open(tmp_path)
+    assert all(finding.rank is None for finding in run.findings)
+    assert "On 4 ranks (most on rank 3)" in run.findings[0].title
+    assert run.worst_rank == 3
+    assert repr(run.part("parts")).startswith("Rank 3, ")
+
+
 def test_two_jobs_in_one_folder_are_not_mixed(tmp_path: Path) -> None:
     """Beside the job of four ranks lie two of another one: no number of the four changes."""
     alone, mixed = tmp_path / "alone", tmp_path / "mixed"

@@ -44,6 +44,7 @@ def _merged(group: Sequence[tuple[str, Finding]]) -> Finding:
         title=f"On {len(group)} ranks{most}: {worst.title}",
         evidence={
             **worst.evidence,
+            "worst_rank": worst.rank,
             "ranks": [
                 each
                 if finding.share_of_window is None

@@ -270,10 +270,14 @@ class Run:
 
     @property
     def worst_rank(self) -> int | None:
-        """The rank to look at first: the one that the worst finding is about, else the first."""
-        asked = next((each.rank for each in self.findings if each.rank is not None), None)
-        known = {rank.rank for rank in self.ranks}
-        return asked if asked in known else self._first.rank
+        """The rank to look at first: the one that the worst finding is about, else the first.
+
+        A finding about one rank goes before those that several show, of which it is the worst one.
+        """
+        found = self.findings
+        about = [each.rank for each in found] + [each.evidence.get("worst_rank") for each in found]
+        known = {rank.rank for rank in self.ranks} - {None}
+        return next((rank for rank in about if rank in known), self._first.rank)
 
     @property
     def devices(self) -> tuple[int, ...]:

@@ -95,15 +95,14 @@ def _rank_of(run: Run, finding: Finding) -> RankAnalysis | None:
     """The rank that a finding is about; the only one also where it names none."""
     if len(run.ranks) == 1:
         return run.ranks[0]
-    if finding.rank is None:
-        return None
-    return next((rank for rank in run.ranks if rank.rank == finding.rank), None)
+    named = finding.rank is not None
+    return next((each for each in run.ranks if named and each.rank == finding.rank), None)
 
 
 def _places(run: Run) -> tuple[Breakdown, ...]:
     """Where the parts go, that of which the verdict speaks first."""
     found = grave(run)
-    about = _rank_of(run, found[0]) if found else None
+    about = (_rank_of(run, found[0]) or run.rank(run.worst_rank)) if found else None
     shown = list(run.ranks[:MOST_RANKS])
     if about is not None:
         shown = [about, *(rank for rank in shown if rank is not about)][:MOST_RANKS]
@@ -111,7 +110,7 @@ def _places(run: Run) -> tuple[Breakdown, ...]:
     for rank in shown:
         own = breakdowns(rank, whose(run, rank))
         devices = tuple(rank.device_time)
-        if rank is about and found[0].device in devices:
+        if rank is about and found and found[0].device in devices:
             at = devices.index(found[0].device)
             own = (own[at], *own[:at], *own[at + 1 :])
         made += own
