@@ -4,11 +4,14 @@ The causes are known from the script (``truth``), whatever the analysis thinks; 
 faults, ``writing`` the eras. ``docs/attribution.md`` shows the table of all 200.
 """
 
+from pathlib import Path
+
 import pytest
 
 from tests.simulator.judging import Judgement, answered, judge, simulated
 
 RIGHT, WRONG = 0.95, 0.02
+TABLE = Path(__file__).resolve().parents[2] / "docs" / "attribution.md"
 
 
 def judged_together(seeds: range) -> Judgement:
@@ -33,6 +36,10 @@ def test_two_hundred_random_loops() -> None:
     found = judged_together(range(200))
     assert found.share("right") >= RIGHT
     assert found.share("wrong") <= WRONG
+    told = TABLE.read_text(encoding="utf-8")
+    for verdict in ("right", "by definition", "unknown", "wrong"):
+        row = f"| {verdict} | {100 * found.share(verdict):.2f} |"
+        assert row in told, f"{TABLE.name} is not of today: run benchmarks/idle_causes.py"
 
 
 @pytest.mark.slow
