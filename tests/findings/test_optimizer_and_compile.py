@@ -55,6 +55,17 @@ def test_an_update_a_parameter_is_told_with_the_bound_of_the_whole_step(tmp_path
     assert "torch.optim.SGD(..., fused=True (or foreach=True))" in finding.advice
 
 
+def test_a_step_that_trains_the_model_in_a_closure_is_not_called_unbatched(tmp_path: Path) -> None:
+    """LBFGS: the same operators, with a node of backward among them on another thread."""
+
+    def closure(loop: Loop, at: float) -> None:
+        updating(loop, at)
+        name = "autograd::engine::evaluate_function: AddmmBackward0"
+        loop.trace.op(name, at + 600, 50, tid=2)
+
+    assert of(looped(closure, 1000).run(tmp_path), "WB205") is None
+
+
 def test_a_batched_optimizer_is_silent(tmp_path: Path) -> None:
     def batched(loop: Loop, at: float) -> None:
         updating(loop, at, name="aten::_foreach_add_")

@@ -26,6 +26,8 @@ BATCHED = re.compile(
     r"_foreach_|_fused_|multi_tensor|^Torch-Compiled|^CompiledFunction|^triton_|^## Call Compiled"
 )
 """Operators that take all tensors at once."""
+BACKWARD = re.compile(r"^autograd::engine::evaluate_function")
+"""In the optimizer's step only where it calls a closure that trains the model."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,6 +48,8 @@ class OptimizerLaunches:
     """Operators that take many."""
     tensors: int
     """At least so many tensors a step are updated one by one."""
+    closure: bool = False
+    """Whether the model is evaluated inside the step, whose time is then not the update's own."""
 
 
 def optimizer_launches(
@@ -81,13 +85,21 @@ def optimizer_launches(
         single=len(single),
         batched=int(_named(trace, operators, BATCHED).sum()),
         tensors=_tensors(events.name[single], len(rows)),
+        closure=_evaluates(trace, (start, end)),
     )
+
+
+def _evaluates(trace: Trace, ranges: tuple[NDArray[np.int64], NDArray[np.int64]]) -> bool:
+    """Whether backward runs inside these ranges, on whatever thread."""
+    rows = np.flatnonzero(trace.events.kind == Kind.OPERATOR)
+    rows = rows[_named(trace, rows, BACKWARD)]
+    return bool(inside(ranges, trace.events.ts[rows]).any())
 
 
 def _ranges(trace: Trace, steps: Steps | None) -> NDArray[np.intp]:
     """The outermost ranges of ``Optimizer.step`` on the thread that has most of them."""
     events = trace.events
-    host = np.isin(events.kind, (Kind.ANNOTATION, Kind.OPERATOR))
+    host = events.of_kind(Kind.ANNOTATION, Kind.OPERATOR)
     named = trace.name_codes(lambda name: STEP_RANGE.match(name) is not None)
     rows = np.flatnonzero(host & np.isin(events.name, named))
     if not len(rows):

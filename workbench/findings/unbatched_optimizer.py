@@ -5,7 +5,8 @@ Why: the host needs longer to launch them than the device to compute them.
 What to do: torch.optim.AdamW(..., fused=True), or foreach=True, which is the default on a GPU; an
 optimizer of one's own can use torch._foreach_* or torch.compile(optimizer.step).
 When it is wrong: what counts is the step, not the optimizer: where the device is busy meanwhile the
-gain is far smaller than the optimizer's own speed-up; the bound here is of the whole step.
+gain is far smaller than the optimizer's own speed-up; the bound here is of the whole step. An
+optimizer with a closure (LBFGS) trains the model inside its step: nothing is said of it.
 """
 
 from dataclasses import replace
@@ -38,6 +39,8 @@ def unbatched_optimizer(facts: Facts) -> Finding | None:
     """Fires when single-tensor operators dominate the optimizer and the step loses time to it."""
     own = facts.optimizer
     if own is None or own.single < LEAST_SINGLE * own.steps or own.steps < 1:
+        return None
+    if own.closure:  # what it takes, and most of its operators, are the model's
         return None
     if own.batched > BATCHED_SHARE * own.single:
         return None
