@@ -4,7 +4,10 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.analysis.nesting import Nesting, depths, innermost, nest
+from tests.analysis.traces import columns
+from tests.kineto import Kineto
+from workbench.analysis.nesting import Nesting, depths, distinct, innermost, nest
+from workbench.trace.table import Kind
 
 Interval = tuple[int, int, int]
 
@@ -65,3 +68,20 @@ def test_the_innermost_record_is_the_latest_begun_that_is_open(
                 if nesting.lane[i] == lane and nesting.start[i] <= at < nesting.end[i]
             ]
             assert position == (here[-1] if here else -1)
+
+
+@given(st.lists(st.integers(0, 40)))
+def test_distinct_values_are_those_of_a_set(values: list[int]) -> None:
+    assert distinct(np.array(values, np.int32)).tolist() == sorted(set(values))
+
+
+@given(st.sets(st.sampled_from(Kind)))
+def test_events_of_some_kinds_are_those_and_no_others(kinds: set[Kind]) -> None:
+    made = Kineto(gpu=True)
+    made.step(1, 0, 100)
+    made.op("aten::mm", 10, 50)
+    made.launched("gemm", call=(20, 5), kernel=(30, 40), correlation=1)
+    events = columns(made).events
+    expected = [Kind(kind) in kinds for kind in events.kind.tolist()]
+    assert events.of_kind(*kinds).tolist() == expected
+    assert events.rows(*kinds).tolist() == [row for row, wanted in enumerate(expected) if wanted]

@@ -57,7 +57,7 @@ class Records:
         self._launches = launches
         self._told = {told.row: told for told in trace.collectives}
         events = trace.events
-        here = np.isin(events.kind, (Kind.OPERATOR, Kind.ANNOTATION, Kind.OTHER))
+        here = events.of_kind(Kind.OPERATOR, Kind.ANNOTATION, Kind.OTHER)
         records = trace.name_codes(lambda name: name == RECORD)
         ranges = trace.name_codes(lambda name: bool(BACKEND_RANGE.match(name)))
         self._records = _by_lane(trace, np.flatnonzero(here & np.isin(events.name, records)))

@@ -115,7 +115,7 @@ def _kernels(trace: Trace) -> NDArray[np.int64]:
 def _host_ranges(trace: Trace) -> NDArray[np.int64]:
     codes = trace.name_codes(lambda name: bool(HOST_RANGE.match(name)))
     events = trace.events
-    found = np.isin(events.name, codes) & ~np.isin(events.kind, _NOT_HOST)
+    found = np.isin(events.name, codes) & ~events.of_kind(*_NOT_HOST)
     return np.flatnonzero(found).astype(np.int64)
 
 

@@ -18,7 +18,7 @@ def compiling_spans(trace: Trace) -> Spans:
     events = trace.events
     ranges = trace.name_codes(lambda name: range_cause(name) == "compilation")
     frames = trace.name_codes(lambda name: python_cause(name) == "compilation")
-    found = np.isin(events.name, ranges) & np.isin(events.kind, (Kind.OPERATOR, Kind.ANNOTATION))
+    found = np.isin(events.name, ranges) & events.of_kind(Kind.OPERATOR, Kind.ANNOTATION)
     found |= np.isin(events.name, frames) & (events.kind == Kind.PYTHON)
     rows = np.flatnonzero(found)
     return union(events.ts[rows], events.end[rows])

@@ -48,7 +48,7 @@ def data_parallel_use(
         device_time: Per device the times of its window.
     """
     events = trace.events
-    host = np.isin(events.kind, (Kind.OPERATOR, Kind.ANNOTATION))
+    host = events.of_kind(Kind.OPERATOR, Kind.ANNOTATION)
     forward = host & np.isin(events.name, trace.name_codes(lambda name: name == FORWARD))
     if not forward.any():
         return None

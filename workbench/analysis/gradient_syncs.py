@@ -39,7 +39,7 @@ class GradientSyncs:
 def gradient_syncs(trace: Trace, launches: Launches) -> GradientSyncs | None:
     """Count sets of all-reduces per optimizer step; ``None`` where the trace lacks one of them."""
     events = trace.events
-    host = np.isin(events.kind, (Kind.OPERATOR, Kind.ANNOTATION))
+    host = events.of_kind(Kind.OPERATOR, Kind.ANNOTATION)
     passes = np.flatnonzero(host & np.isin(events.name, trace.name_codes(lambda n: n == FORWARD)))
     steps = trace.name_codes(lambda name: STEP_RANGE.match(name) is not None)
     optimizer = np.flatnonzero(host & np.isin(events.name, steps))
@@ -69,7 +69,7 @@ def _all_reduces(trace: Trace, launches: Launches) -> Times:
     ranges = trace.name_codes(
         lambda name: HOST_RANGE.match(name) is not None and collective_kind(name) == "all_reduce"
     )
-    host = np.isin(events.kind, (Kind.OPERATOR, Kind.ANNOTATION))
+    host = events.of_kind(Kind.OPERATOR, Kind.ANNOTATION)
     return np.sort(events.ts[host & np.isin(events.name, ranges)])
 
 

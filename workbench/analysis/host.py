@@ -156,7 +156,7 @@ def backward_spans(
     if not len(nodes.start):
         return ranges
     records = here if beside is None else here | beside
-    starts = trace.events.ts[records & np.isin(trace.events.kind, _RECORDS)]
+    starts = trace.events.ts[records & trace.events.of_kind(*_RECORDS)]
     after, before = nodes.end[:-1], nodes.start[1:]
     engine = np.searchsorted(starts, after) == np.searchsorted(starts, before)
     return joined(nodes, Spans(after[engine], before[engine]), ranges)
@@ -193,7 +193,7 @@ def _named(
     codes = trace.name_codes(predicate)
     kinds = (*_RANGES, Kind.OTHER)
     events = trace.events
-    return np.flatnonzero(where & np.isin(events.name, codes) & np.isin(events.kind, kinds))
+    return np.flatnonzero(where & np.isin(events.name, codes) & events.of_kind(*kinds))
 
 
 def _spans(trace: Trace, rows: NDArray[np.intp]) -> Spans:

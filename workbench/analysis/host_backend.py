@@ -27,7 +27,7 @@ def host_backend_bytes(trace: Trace, launches: Launches, steps: Steps | None) ->
     events = trace.events
     codes = trace.name_codes(lambda name: bool(HOST_RANGE.match(name)))
     found = np.isin(events.name, codes)
-    found &= ~np.isin(events.kind, (*DEVICE_WORK, Kind.DEVICE_ANNOTATION))
+    found &= ~events.of_kind(*DEVICE_WORK, Kind.DEVICE_ANNOTATION)
     rows = np.flatnonzero(found).astype(np.int64)
     rows = rows[steps.step_of(events.ts[rows]) >= 0]
     if not len(rows):

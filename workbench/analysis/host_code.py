@@ -99,7 +99,7 @@ def _around(trace: Trace, lane: int, outside: Spans) -> tuple[tuple[str, int], .
     events = trace.events
     steps = step_codes(trace)
     rows = np.flatnonzero(
-        (events.lane == lane) & np.isin(events.kind, _RECORDS) & ~np.isin(events.name, steps)
+        (events.lane == lane) & events.of_kind(*_RECORDS) & ~np.isin(events.name, steps)
     )
     if not len(rows):
         return ()

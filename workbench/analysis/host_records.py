@@ -56,7 +56,7 @@ class HostRecords:
 def host_records(trace: Trace, launches: Launches, steps: Steps | None) -> HostRecords:
     """Classify and nest every record of the host threads."""
     events = trace.events
-    host = np.isin(events.kind, HOST_KINDS)
+    host = events.of_kind(*HOST_KINDS)
     host[input_rows(trace)] = True
     rows = np.flatnonzero(host & (events.dur > 0))
     code = _own_codes(trace, launches, rows)
@@ -135,7 +135,7 @@ def _captures(trace: Trace) -> Extra:
     events = trace.events
     begin = np.isin(events.name, causes.codes_matching(trace, causes.CAPTURE_BEGIN))
     end = np.isin(events.name, causes.codes_matching(trace, causes.CAPTURE_END))
-    calls = np.flatnonzero((begin | end) & np.isin(events.kind, CALLS))
+    calls = np.flatnonzero((begin | end) & events.of_kind(*CALLS))
     found: Extra = []
     opened: dict[int, int] = {}
     for row in calls.tolist():
@@ -173,10 +173,10 @@ def _profiler_steps(trace: Trace, steps: Steps | None) -> Extra:
         if (match := STEP_NAME.match(name))
     }
     here = events.lane == steps.lane
-    marks = here & np.isin(events.name, list(numbers)) & np.isin(events.kind, RANGES)
+    marks = here & np.isin(events.name, list(numbers)) & events.of_kind(*RANGES)
     rows = np.flatnonzero(marks)
     launching = np.isin(events.name, causes.codes_matching(trace, causes.LAUNCH_PATTERN))
-    busy = (launching & np.isin(events.kind, CALLS)) | (events.kind == Kind.ANNOTATION)
+    busy = (launching & events.of_kind(*CALLS)) | (events.kind == Kind.ANNOTATION)
     busy[input_rows(trace)] = True
     others = events.ts[here & busy & ~marks]
     lasts = events.ts[rows[1:]] - events.end[rows[:-1]]

@@ -56,7 +56,7 @@ def infer_steps(trace: Trace, launches: Launches) -> Steps | None:
 def _repeated(trace: Trace, wanted: Callable[[str], bool]) -> list[NDArray[np.intp]]:
     """Rows of each wanted name on one thread that occurs often enough, in time order."""
     events = trace.events
-    named = np.isin(events.name, trace.name_codes(wanted)) & np.isin(events.kind, _KINDS)
+    named = np.isin(events.name, trace.name_codes(wanted)) & events.of_kind(*_KINDS)
     rows = np.flatnonzero(named)
     key = events.lane[rows].astype(np.int64) * len(trace.names) + events.name[rows]
     groups = (rows[key == one] for one in np.unique(key))

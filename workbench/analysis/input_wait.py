@@ -67,7 +67,7 @@ def input_rows(trace: Trace) -> NDArray[np.intp]:
     """Rows of every input range of the host, nested ones included, on any thread."""
     events = trace.events
     named = np.isin(events.name, trace.name_codes(is_input))
-    return np.flatnonzero(named & np.isin(events.kind, _KINDS))
+    return np.flatnonzero(named & events.of_kind(*_KINDS))
 
 
 def input_wait(trace: Trace, window: Range, steps: Steps | None) -> InputWait | None:

@@ -153,7 +153,7 @@ class _News:
             if GARBAGE in (range_cause(name), python_cause(name))
         ]
         kinds = (Kind.OPERATOR, Kind.ANNOTATION, Kind.PYTHON, Kind.OTHER)
-        self._garbage = np.flatnonzero(np.isin(events.name, codes) & np.isin(events.kind, kinds))
+        self._garbage = np.flatnonzero(np.isin(events.name, codes) & events.of_kind(*kinds))
 
     def kernels(self, at: int) -> tuple[str, ...]:
         """Names of kernels whose first launch lies in the step."""

@@ -34,7 +34,7 @@ from workbench.analysis.intervals import (
     total,
     union,
 )
-from workbench.analysis.nesting import nest
+from workbench.analysis.nesting import distinct, nest
 from workbench.trace.table import DEVICE_WORK, Kind, Trace
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def _by_lane(trace: Trace) -> dict[int, dict[str, Spans]]:
     ours = _named(trace, lambda name: name in ("forward", "backward"))
     found = {}
     marked = np.concatenate((operators, waits, optimizer, ours))
-    lanes = np.unique(events.lane[marked])
+    lanes = distinct(events.lane[marked])
     threads = np.isin(events.lane, lanes)
     for lane in lanes.tolist():
         here = events.lane == lane
@@ -155,7 +155,7 @@ def _device_time(
     for code, name in enumerate(PHASES):
         mine = phase == code
         time[name] = int(events.dur[work[mine]].sum())
-        count[name] = len(np.unique(call[mine]))
+        count[name] = len(distinct(call[mine]))
     return {**time, "unknown": unknown}, count
 
 
@@ -191,7 +191,7 @@ def _phase_of(
 def _named(trace: Trace, predicate: Callable[[str], bool]) -> NDArray[np.intp]:
     codes = trace.name_codes(predicate)
     events = trace.events
-    return np.flatnonzero(np.isin(events.name, codes) & np.isin(events.kind, _HOST))
+    return np.flatnonzero(np.isin(events.name, codes) & events.of_kind(*_HOST))
 
 
 def _spans(trace: Trace, rows: NDArray[np.intp]) -> Spans:

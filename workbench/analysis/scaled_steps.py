@@ -63,7 +63,7 @@ def _steps_with(
     """For each step, whether an event of this name begins in it; without ranges one answer."""
     events = trace.events
     codes = trace.name_codes(lambda name: pattern.match(name) is not None)
-    at = events.ts[np.flatnonzero(np.isin(events.kind, kinds) & np.isin(events.name, codes))]
+    at = events.ts[np.flatnonzero(events.of_kind(*kinds) & np.isin(events.name, codes))]
     if ranges is None:
         return np.array([len(at) > 0])
     at = np.sort(at)

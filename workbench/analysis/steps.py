@@ -15,6 +15,7 @@ from workbench.analysis.compiling import compiling_spans, leading_compilations
 from workbench.analysis.devices import device_indices, work_rows
 from workbench.analysis.launches import Launches
 from workbench.analysis.missing_kernels import launch_calls, launches_without_kernel
+from workbench.analysis.nesting import distinct
 from workbench.trace.table import DEVICE_WORK, Kind, Trace
 
 STEP_NAME = re.compile(r"ProfilerStep\s*#\s*(\d{1,18})$")
@@ -147,7 +148,7 @@ def _step_rows(trace: Trace) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
         if (match := STEP_NAME.match(name))
     }
     codes = np.fromiter(number_of, np.int32, len(number_of))
-    rows = np.flatnonzero(np.isin(events.name, codes) & ~np.isin(events.kind, _NEVER_A_STEP))
+    rows = np.flatnonzero(np.isin(events.name, codes) & ~events.of_kind(*_NEVER_A_STEP))
     if not len(rows):
         return rows, np.empty(0, np.int64)
     lanes, count = np.unique(events.lane[rows], return_counts=True)
@@ -170,8 +171,8 @@ def _last_is_cut(trace: Trace, launches: Launches, rows: NDArray[np.intp]) -> bo
         return False
     events = trace.events
     start, end = events.ts[rows], events.ts[rows] + events.dur[rows]
-    calls = np.unique(launches.launch[launches.launch >= 0])
-    inside = np.isin(events.kind, (Kind.OPERATOR, Kind.ANNOTATION))
+    calls = distinct(launches.launch[launches.launch >= 0])
+    inside = events.of_kind(Kind.OPERATOR, Kind.ANNOTATION)
     inside &= events.lane == events.lane[rows[0]]
     inside[rows] = False
     named = np.flatnonzero(inside)

@@ -72,14 +72,14 @@ def before_capture(trace: Trace, launches: Launches) -> NDArray[np.bool_]:
     early = np.zeros(len(events), bool)
     rows = work_rows(trace, None)
     known = launches.launch[rows] >= 0
-    if not known.any():
+    if not known.any() or known.all():
         return early
     never = np.iinfo(np.int64).max
     start = events.ts[rows]
-    of_device, device = np.unique(events.device[rows], return_inverse=True)
-    first_on_device = np.full(len(of_device), never)
+    device = events.device[rows].astype(np.int64) + 1
+    first_on_device = np.full(int(device.max()) + 1, never)
     np.minimum.at(first_on_device, device[known], start[known])
-    stream_key = device.astype(np.int64) << 32 | (events.stream[rows].astype(np.int64) + 1)
+    stream_key = device << 32 | (events.stream[rows].astype(np.int64) + 1)
     of_stream, stream = np.unique(stream_key, return_inverse=True)
     first = np.full(len(of_stream), never)
     np.minimum.at(first, stream[known], start[known])
