@@ -1,0 +1,1 @@
+"""What operators must compute and move, counted from their shapes."""
