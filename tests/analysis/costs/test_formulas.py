@@ -51,7 +51,7 @@ def convolution(
     x: list[int], w: list[int], s: int, p: int, d: int, *, turned: bool = False, more: int = 0
 ) -> Cost:
     rank = len(x) - 2
-    groups = x[1] // (w[0] if turned and w[0] != x[1] else w[1]) if not turned else x[1] // w[0]
+    groups = x[1] // (w[0] if turned else w[1])
     values = ["", "", "", [s] * rank, [p] * rank, [d] * rank, turned, [more] * rank, groups]
     types = [F, F, "", "ScalarList", "ScalarList", "ScalarList", "Scalar", "ScalarList", "Scalar"]
     return counted("aten::convolution", [x, w, *[[]] * 7], types, values)

@@ -46,7 +46,7 @@ def vector_product(first: int) -> Formula:
 
 
 def linear(call: Call) -> Cost:
-    """X · Wᵀ for W of (out × in); x has any number of dimensions."""
+    """The product x · Wᵀ for W of (out × in); x has any number of dimensions."""
     x, weight = call.dims(0), call.dims(1)
     if len(weight) != 2 or not x or x[-1] != weight[1]:
         raise UncountedError(UNKNOWN_SHAPE)
@@ -66,7 +66,7 @@ def _gemm(call: Call, at: int, results: int, depth: int, other: int) -> Cost:
 
 
 def recurrent_list(call: Call) -> Cost:
-    """CuDNN's and MIOpen's layers: every weight matrix meets every element of the sequence."""
+    """Layers of cuDNN and MIOpen: every weight matrix meets every element of the sequence."""
     return _recurrent(call, call.dims(0), lists_of(call, 1), backward=False)
 
 

@@ -11,9 +11,9 @@ unfold diagonal real imag contiguous to type_as lift_fresh result_type size stri
 empty_strided new_empty new_empty_strided resize_ set_ is_nonzero item _local_scalar_dense
 is_pinned _has_compatible_shallow_copy_type broadcast_tensors numpy_T adjoint mT data requires_grad_
 record_stream is_same_size"""
-_UNARY = """neg abs exp exp2 log log2 log1p sqrt rsqrt reciprocal sin cos tan tanh sigmoid relu relu6
-gelu silu mish hardtanh hardswish hardsigmoid leaky_relu elu selu celu softplus erf erfc erfinv floor
-ceil round trunc sign square clamp clamp_min clamp_max threshold pow bitwise_not frac expm1
+_UNARY = """neg abs exp exp2 log log2 log1p sqrt rsqrt reciprocal sin cos tan tanh sigmoid relu
+relu6 gelu silu mish hardtanh hardswish hardsigmoid leaky_relu elu selu celu softplus erf erfc erfinv
+floor ceil round trunc sign square clamp clamp_min clamp_max threshold pow bitwise_not frac expm1
 logit nan_to_num triu tril sinh cosh asin acos atan log_sigmoid positive"""
 _BINARY = """add sub mul div rsub remainder fmod maximum minimum atan2 floor_divide true_divide
 bitwise_and bitwise_or bitwise_xor __and__ __or__ __iand__ __ior__ mse_loss_elementwise
