@@ -19,25 +19,36 @@ def busy(seconds: float) -> None:
 
 
 def test_what_a_busy_loop_takes_beyond_its_processor_time_is_its_waits():
-    # Wall time of a thread that never sleeps = running + waiting for a processor, whoever held it.
-    with DelayProbe(on=True) as probe:
-        probe.step()
-        began, used = time.perf_counter(), time.thread_time()
-        for _ in range(5):
-            busy(0.05)
+    """Wall time of a thread that never sleeps = running + waiting for a processor, whoever held it.
+
+    A busy machine may pause it between two clocks, so one of three tries must agree.
+    """
+    apart = []
+    for _ in range(3):
+        with DelayProbe(on=True) as probe:
             probe.step()
-        wall, used = time.perf_counter() - began, time.thread_time() - used
-        delays = probe.delays_ns()
-    assert len(delays) == 5
-    assert sum(delays) / 1e9 == pytest.approx(wall - used, abs=0.02)
+            began, used = time.perf_counter(), time.thread_time()
+            for _ in range(5):
+                busy(0.05)
+                probe.step()
+            wall, used = time.perf_counter() - began, time.thread_time() - used
+            delays = probe.delays_ns()
+        assert len(delays) == 5
+        apart.append(sum(delays) / 1e9 - (wall - used))
+        if abs(apart[-1]) < 0.02:
+            return
+    raise AssertionError(apart)
 
 
 def test_a_sleep_is_no_wait_for_a_processor():
+    """However late it may go on: what is left of the wall beside the sleep, at most."""
     with DelayProbe(on=True) as probe:
+        began = time.monotonic()
         probe.step()
         time.sleep(0.2)
         probe.step()
-        assert probe.delays_ns()[0] < 0.1e9
+        rest = time.monotonic() - began - 0.2
+        assert probe.delays_ns()[0] <= rest * 1e9
 
 
 def test_nothing_is_told_where_a_device_works():
