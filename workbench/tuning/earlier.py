@@ -72,7 +72,7 @@ def _same(document: Mapping[str, Any], found: "Verification") -> bool:
     trials = document.get("trials") or [{}]
     now = found.trials[0].effective
     plain = json.loads(json.dumps(dict(now), default=str))
-    return (
+    return bool(
         document.get("settings") == json.loads(json.dumps(found.settings.to_json(), default=str))
         and document.get("base") == json.loads(json.dumps(found.base.to_json(), default=str))
         and trials[0].get("effective") == plain
