@@ -32,6 +32,7 @@ SETTINGS = {
         parallel=Parallel(mode="ddp", no_sync=False, static_graph=True), accumulation=2
     ),
     "fsdp accumulated": Settings(parallel="fsdp", accumulation=2, clip_norm=0.5),
+    "tp accumulated": Settings(parallel="tp", accumulation=2),
     "tp in bf16": Settings(parallel="tp", precision="bf16"),
     "pp in bf16": Settings(parallel="pp", precision="bf16"),
     "tp checkpointed": Settings(parallel="tp", checkpointing=("Sequential",)),

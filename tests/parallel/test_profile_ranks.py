@@ -107,3 +107,7 @@ def test_the_late_rank_is_named_with_its_phase(made: dict[str, Any]) -> None:
     assert found is not None
     assert found.rank == 1
     assert found.phase == "forward"
+    (said,) = [each for each in made["ranks"].findings if each.code == "WB402"]
+    assert said.verdict == "yes"
+    assert said.evidence["phase"] == "forward"
+    assert "rank 1" in f"{said.title} {said.advice}".lower()

@@ -55,7 +55,7 @@ class Clock:
 
 def common_clock(parts: Sequence[RankPart], matched: Matched) -> Clock:
     """Put all ranks on the clock of the first one that shares a collective."""
-    apart = _differences(parts, matched)
+    apart = _differences(parts, matched) or _by_messages(parts, matched)
     start = min((pair[0] for pair in apart), default=0)
     base = [part.base_ns or 0 for part in parts]
     known: dict[int, int] = {start: 0} if apart else {}
@@ -167,3 +167,30 @@ def _name(part: RankPart, position: int) -> str:
 
 def _listed(names: Sequence[str]) -> str:
     return ", ".join(names[:8]) + (", …" if len(names) > 8 else "")
+
+
+def _by_messages(
+    parts: Sequence[RankPart], matched: Matched
+) -> dict[tuple[int, int], NDArray[np.int64]]:
+    """The same of two ranks that only send to each other: the least and the most that it can be.
+
+    Nothing arrives before it was sent. Messages both ways leave an interval (as NTP does); half of
+    its length is the most by which its middle is wrong.
+    """
+    least: dict[tuple[int, int], int] = {}
+    for pair in matched.pairs:
+        sender, receiver = pair  # in this order
+        sent, got = (parts[position].collectives for position in (sender, receiver))
+        assert sent is not None
+        assert got is not None
+        begun = int(sent.start[pair[sender]] + sent.clock[pair[sender]])
+        there = int(got.end[pair[receiver]] + got.clock[pair[receiver]])
+        begun, there = begun + (parts[sender].base_ns or 0), there + (parts[receiver].base_ns or 0)
+        key = (sender, receiver)
+        least[key] = max(least.get(key, begun - there), begun - there)
+    for (a, b), low in least.items():
+        high = -least[b, a] if (b, a) in least else None
+        if a < b and high is not None and low <= high:
+            both = np.array([low, high], np.int64)
+            return {(a, b): both, (b, a): -both}
+    return {}

@@ -7,7 +7,7 @@ by what it runs, and by when: the right partners end together, the wrong ones do
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -40,6 +40,9 @@ class Matched:
     members: tuple[Members, ...]
     unmatched: tuple[int, ...]
     """Positions of ranks with collectives that fit nobody's."""
+    pairs: tuple[Members, ...] = ()
+    """A send and the receive at its other end. Stages of a pipeline wait for each other by design,
+    so these tell no straggler."""
     again: tuple[int, ...] = ()
     """Positions of files whose rank an earlier file is already: they are compared with nobody."""
 
@@ -61,8 +64,42 @@ def match(parts: Sequence[RankPart]) -> Matched:
             lost |= unmatched
     fitting = {position for each in members for position in each}
     return Matched(
-        members=tuple(members), unmatched=tuple(sorted(lost - fitting)), again=tuple(again)
+        members=tuple(members),
+        unmatched=tuple(sorted(lost - fitting)),
+        pairs=tuple(_pairs(parts, again)),
+        again=tuple(again),
     )
+
+
+def _pairs(parts: Sequence[RankPart], again: Sequence[int]) -> Iterator[Members]:
+    """Each send with its receive, where two ranks leave no doubt who is at the other end.
+
+    Between two ranks messages of one group arrive in the order in which they were sent; they are
+    counted from the end backwards. A trace does not tell the other end, so of more ranks nobody
+    knows it.
+    """
+    here = [p for p, part in enumerate(parts) if part.collectives is not None and p not in again]
+    if len(here) != 2 or len(parts) - len(again) != 2:
+        return
+    for sender, receiver in (here, here[::-1]):
+        sent, got = _alone(parts[sender], "send"), _alone(parts[receiver], "recv")
+        for group in sent.keys() & got.keys():
+            ends = list(zip(reversed(sent[group]), reversed(got[group]), strict=False))
+            wrong = sum(
+                _call(parts[sender], a).bytes != _call(parts[receiver], b).bytes for a, b in ends
+            )
+            if wrong <= LARGEST_DISAGREEMENT * len(ends):
+                yield from ({sender: a, receiver: b} for a, b in ends)
+
+
+def _alone(part: RankPart, kind: str) -> dict[str, list[int]]:
+    """Calls of this kind in order, by process group."""
+    assert part.collectives is not None
+    found: dict[str, list[int]] = {}
+    for index, call in enumerate(part.collectives.calls):
+        if call.kind == kind:
+            found.setdefault(call.group, []).append(index)
+    return found
 
 
 def _again(parts: Sequence[RankPart]) -> list[int]:

@@ -2,7 +2,8 @@
 
 The shortest of all ranks is the one that waited for nobody: its duration is the transfer. Where
 ranks move different amounts (uneven all-to-all), a rank waits until the last one has arrived, on
-the common clock. Send and receive have no common part and are not divided.
+the common clock. So it is for a send and its receive, where both ends were recorded; others have no
+common part and are not divided.
 """
 
 from __future__ import annotations
@@ -30,23 +31,41 @@ def transfers(
     for members in matched.members:
         for position, ns in _of_one(parts, members, clock).items():
             found[position][members[position]] = ns
+    for pair in matched.pairs if clock.aligned else ():
+        for position, ns in _by_arrival(*_times(parts, pair), clock).items():
+            found[position][pair[position]] = ns
     return found
 
 
 def _of_one(parts: Sequence[RankPart], members: Members, clock: Clock) -> dict[int, int]:
-    start, end, splits = {}, {}, set()
+    start, end = _times(parts, members)
+    splits = set()
+    for position, call in members.items():
+        collectives = parts[position].collectives
+        assert collectives is not None
+        splits.add(collectives.calls[call].split)
+    split = next(each for each in _STRICTEST if each in splits)
+    if split == "minimum":
+        return dict.fromkeys(members, min(end[p] - start[p] for p in members))
+    if split == "none" or not clock.aligned:
+        return {}
+    return _by_arrival(start, end, clock)
+
+
+def _times(parts: Sequence[RankPart], members: Members) -> tuple[dict[int, int], dict[int, int]]:
+    """Start and end of a call on each of its ranks, on the rank's own clock."""
+    start, end = {}, {}
     for position, call in members.items():
         collectives = parts[position].collectives
         assert collectives is not None
         start[position] = int(collectives.start[call] + collectives.clock[call])
         end[position] = int(collectives.end[call] + collectives.clock[call])
-        splits.add(collectives.calls[call].split)
-    split = next(each for each in _STRICTEST if each in splits)
-    took = {position: end[position] - start[position] for position in members}
-    if split == "minimum":
-        return dict.fromkeys(members, min(took.values()))
-    if split == "none" or not clock.aligned:
-        return {}
-    common = {position: start[position] + (clock.add_ns[position] or 0) for position in members}
+    return start, end
+
+
+def _by_arrival(start: dict[int, int], end: dict[int, int], clock: Clock) -> dict[int, int]:
+    """What is left of each after the last one has arrived."""
+    took = {position: end[position] - start[position] for position in start}
+    common = {position: start[position] + (clock.add_ns[position] or 0) for position in start}
     last = max(common.values())
-    return {p: took[p] - min(max(last - common[p], 0), took[p]) for p in members}
+    return {p: took[p] - min(max(last - common[p], 0), took[p]) for p in start}
