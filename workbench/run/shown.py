@@ -19,7 +19,7 @@ from workbench.units import (
 MOST_ROWS = 30
 LONGEST = 60
 UNIT = "unit"
-"""In ``attrs``: ``ns`` where every number of a table is nanoseconds, whatever a column is called."""
+"""In ``attrs``: ``ns`` where every number of a table is nanoseconds, however it is called."""
 _MOMENTS = ("start_ns", "end_ns", "at_ns")
 """Columns that say when, not how long: they keep the digits that tell neighbours apart."""
 NOTE = "Shown in units; the data hold nanoseconds in the columns that end in _ns."
