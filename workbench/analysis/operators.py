@@ -157,20 +157,25 @@ def _own_stretch(nesting: Nesting, name: NDArray[np.int32]) -> Values:
     return np.asarray(np.maximum(nesting.end - covered, 0), np.int64)
 
 
-def _device_self(trace: Trace, launches: Launches, nesting: Nesting) -> Values:
-    """Per operator, the summed time of the device work that it launched by itself."""
+def work_holders(trace: Trace, launches: Launches, nesting: Nesting) -> tuple[Values, Values]:
+    """All device work, and for each the innermost operator that launched it, or -1."""
     events = trace.events
-    total = np.zeros(len(nesting.row), np.int64)
-    if not len(total):
-        return total
-    work = events.rows(*DEVICE_WORK)
+    work = events.rows(*DEVICE_WORK).astype(np.int64)
     launch = launches.launch[work]
     holder = np.full(len(work), -1, np.int64)
+    if not len(nesting.row):
+        return work, holder
     known = launch >= 0
     called = launch[known]
     holder[known] = innermost(nesting, events.lane[called], events.ts[called])
-    holder = np.where(holder < 0, _by_external_id(trace, nesting, work), holder)
-    np.add.at(total, holder[holder >= 0], events.dur[work[holder >= 0]])
+    return work, np.where(holder < 0, _by_external_id(trace, nesting, work), holder)
+
+
+def _device_self(trace: Trace, launches: Launches, nesting: Nesting) -> Values:
+    """Per operator, the summed time of the device work that it launched by itself."""
+    total = np.zeros(len(nesting.row), np.int64)
+    work, holder = work_holders(trace, launches, nesting)
+    np.add.at(total, holder[holder >= 0], trace.events.dur[work[holder >= 0]])
     return total
 
 
@@ -184,7 +189,7 @@ def _with_nested(nesting: Nesting, own: Values) -> Values:
     return total
 
 
-def _by_external_id(trace: Trace, nesting: Nesting, work: NDArray[np.intp]) -> Values:
+def _by_external_id(trace: Trace, nesting: Nesting, work: Values) -> Values:
     """The operator whose external id the device work carries, or -1."""
     events = trace.events
     wanted = events.external_id[work]

@@ -35,6 +35,12 @@ _BY_KIND = (
     (SPARSE, re.compile(r"sparse|^aten::(coalesce|_coalesce|hspmm|sspaddmm)")),
     (NESTED, re.compile(r"nested|jagged")),
 )
+ENGINE = re.compile(
+    r"^(autograd::engine::|torch::autograd::|Optimizer\.|torch\.distributed\.ddp|DistributedDataParallel)"
+    r"|^(?!aten::|\w+::)\w*Backward\d*$|^## Call CompiledFxGraph|^Torch-Compiled Region"
+    r"|^CompiledFunction|^enumerate\(DataLoader\)"
+)
+"""Records around operators, which compute nothing themselves."""
 
 
 def register_cost(operator: str, formula: Formula | None) -> None:
@@ -94,6 +100,8 @@ def formula_of(operator: str) -> Formula | None:
     found = _REGISTERED.get(operator) or FORMULAS.get(operator)
     if found is not None:
         return found
+    if ENGINE.match(operator):
+        return nothing
     if FUSED.match(operator):
         return fused
     return foreach if operator.startswith("aten::_foreach_") else None

@@ -6,15 +6,23 @@ from workbench.analysis.costs import movement as of
 
 _VIEWS = """view reshape as_strided as_strided_ t t_ transpose transpose_ permute expand expand_as
 select slice narrow unsqueeze unsqueeze_ squeeze squeeze_ detach detach_ alias split
-split_with_sizes chunk unbind unflatten flatten _unsafe_view _reshape_alias view_as movedim swapaxes
-unfold diagonal real imag contiguous to type_as lift_fresh result_type size stride empty empty_like
-empty_strided new_empty new_empty_strided resize_ set_ is_nonzero item _local_scalar_dense
-is_pinned _has_compatible_shallow_copy_type broadcast_tensors numpy_T adjoint mT data requires_grad_
-record_stream is_same_size"""
+split_with_sizes chunk unbind unflatten flatten _unsafe_view _reshape_alias view_as movedim
+swapaxes unfold diagonal real imag contiguous to type_as lift_fresh result_type size stride empty
+empty_like empty_strided new_empty new_empty_strided resize_ set_ is_nonzero item
+_local_scalar_dense is_pinned _has_compatible_shallow_copy_type broadcast_tensors numpy_T adjoint
+mT data requires_grad_ record_stream is_same_size"""
+_COMPOSITES = """conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d matmul
+batch_norm _batch_norm_impl_index layer_norm group_norm rms_norm softmax log_softmax
+cross_entropy_loss nll_loss nll_loss_nd nll_loss2d scaled_dot_product_attention dropout max_pool1d
+max_pool2d max_pool3d adaptive_avg_pool2d lstm gru rnn_tanh einsum stack zeros ones full
+zeros_like ones_like full_like new_zeros new_ones new_full _to_copy arange bilinear one_hot
+embedding_bag binary_cross_entropy_with_logits thnn_conv2d _conv_depthwise
+_batch_norm_impl_index_backward value_selecting_reduction_backward _fused_sdp_choice
+hinge_embedding_loss smooth_l1_loss l1_loss"""
 _UNARY = """neg abs exp exp2 log log2 log1p sqrt rsqrt reciprocal sin cos tan tanh sigmoid relu
-relu6 gelu silu mish hardtanh hardswish hardsigmoid leaky_relu elu selu celu softplus erf erfc erfinv
-floor ceil round trunc sign square clamp clamp_min clamp_max threshold pow bitwise_not frac expm1
-logit nan_to_num triu tril sinh cosh asin acos atan log_sigmoid positive"""
+relu6 gelu silu mish hardtanh hardswish hardsigmoid leaky_relu elu selu celu softplus erf erfc
+erfinv floor ceil round trunc sign square clamp clamp_min clamp_max threshold pow bitwise_not frac
+expm1 logit nan_to_num triu tril sinh cosh asin acos atan log_sigmoid positive"""
 _BINARY = """add sub mul div rsub remainder fmod maximum minimum atan2 floor_divide true_divide
 bitwise_and bitwise_or bitwise_xor __and__ __or__ __iand__ __ior__ mse_loss_elementwise
 threshold_backward sigmoid_backward tanh_backward gelu_backward silu_backward hardtanh_backward
@@ -42,6 +50,7 @@ def _named(names: str, formula: of.Formula, *, in_place: bool = False) -> dict[s
 
 MOVEMENT: dict[str, of.Formula] = {
     **_named(_VIEWS, of.nothing),
+    **_named(_COMPOSITES, of.nothing),
     "detach": of.nothing,
     "detach_": of.nothing,
     "inductor::_reinterpret_tensor": of.nothing,
