@@ -15,7 +15,7 @@ from workbench.parallel import collectives, collectives_bench
 from workbench.parallel.collectives_costs import CollectiveCosts, Measured
 from workbench.parallel.collectives_plan import Plan, absent
 from workbench.parallel.mpirun import mpirun_arguments
-from workbench.parallel.process_tree import end_tree, start_tree
+from workbench.parallel.process_tree import let_go, start_tree
 
 pytestmark = pytest.mark.slow
 WORKER = "workbench.parallel.collectives_worker"
@@ -175,7 +175,7 @@ def test_a_tree_ends_whole_with_children_in_groups_of_their_own(tmp_path: Path) 
         assert time.monotonic() < until
         time.sleep(0.02)
     child = int(said.read_text())
-    end_tree(parent)
+    let_go(parent)
     deadline = time.monotonic() + 20
     while psutil.pid_exists(child) and time.monotonic() < deadline:
         try:

@@ -17,7 +17,7 @@ from workbench.parallel.collectives_costs import CollectiveCosts, Measured
 from workbench.parallel.collectives_plan import BACKENDS, KINDS, SIZES, Plan, absent, checked
 from workbench.parallel.launched import without_launcher
 from workbench.parallel.mpirun import mpirun_arguments, mpirun_environment
-from workbench.parallel.process_tree import end_tree, start_tree
+from workbench.parallel.process_tree import let_go, start_tree
 from workbench.recording.progress import Progress
 from workbench.workload.interrupts import Deferred
 
@@ -127,7 +127,7 @@ def _measure(plan: Plan, deadline: float) -> tuple[list[Measured], float | None,
         finally:
             with Deferred():
                 for process in started:
-                    end_tree(process)
+                    let_go(process)
         failed = next((p.returncode for p in started if p.returncode), None)
         if failed is not None and not over:
             raise WorkloadError(_failure(plan, failed, folder))

@@ -19,7 +19,7 @@ from workbench.parallel.carrying import pack
 from workbench.parallel.failures import explain, read_failures
 from workbench.parallel.launched import launched, without_launcher
 from workbench.parallel.launchers import LAUNCHERS
-from workbench.parallel.process_tree import end_tree, start_tree
+from workbench.parallel.process_tree import let_go, start_tree
 from workbench.parallel.rank import EVENTS
 from workbench.workload.interrupts import Deferred
 
@@ -101,7 +101,7 @@ class Job:
             if self._events is not None:
                 self._events.close()
                 self._events = None
-            end_tree(self._process)
+            let_go(self._process)
 
 
 @contextmanager

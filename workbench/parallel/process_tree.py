@@ -6,6 +6,7 @@ group is not enough, and a caller that is killed can send none.
 
 import subprocess
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -19,7 +20,7 @@ def start_tree(
 ) -> "subprocess.Popen[bytes]":
     """Start a program in a session of its own: an interrupt of the notebook is ours to pass on.
 
-    It ends, with everything below it, when :func:`end_tree` is called or this process is gone.
+    It ends, with everything below it, when :func:`let_go` is called or this process is gone.
 
     Args:
         arguments: The program and what it is given.
@@ -37,9 +38,47 @@ def start_tree(
     )
 
 
-def end_tree(process: "subprocess.Popen[bytes]") -> None:
-    """End what still runs of it, and wait until it is gone; doing it twice is fine."""
+def let_go(process: "subprocess.Popen[bytes]") -> None:
+    """End what :func:`start_tree` started, and wait until it is gone; doing it twice is fine."""
     assert process.stdin is not None
     with suppress(OSError):
         process.stdin.close()
     process.wait()
+
+
+GRACE_S = 3.0
+
+
+def end_tree(process: "subprocess.Popen[bytes]", *, grace_s: float = GRACE_S) -> None:
+    """Ask a process without a warden and its descendants to end, then make them.
+
+    For one whose pipes its caller talks through. Descendants are listed first, since those of a
+    process that is gone are nobody's.
+    """
+    import psutil
+
+    tree = []
+    with suppress(psutil.Error):
+        own = psutil.Process(process.pid)
+        tree = [*own.children(recursive=True), own]
+    for each in tree:
+        with suppress(psutil.Error):
+            each.terminate()
+    deadline = time.monotonic() + grace_s
+    while time.monotonic() < deadline and any(map(_runs, tree)):
+        process.poll()
+        time.sleep(0.02)
+    for each in tree:
+        with suppress(psutil.Error):
+            each.kill()
+    process.wait()
+
+
+def _runs(process: object) -> bool:
+    import psutil
+
+    assert isinstance(process, psutil.Process)
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.Error:
+        return False
