@@ -1,8 +1,12 @@
 """Tables show units and keep nanoseconds; what nobody measured is said once."""
 
+from pathlib import Path
+
 import pandas as pd
 import pytest
 
+import workbench as wb
+from tests.run.test_open import gpu_trace
 from workbench.run.shown import MOST_ROWS, Shown, in_nanoseconds
 
 TABLE = Shown(
@@ -52,3 +56,13 @@ def test_a_table_of_times_without_the_suffix_is_one_of_times() -> None:
     shown = repr(in_nanoseconds(pd.DataFrame({"rank": [0, 1], "forward": [1_500_000, 2_000_000]})))
     assert "1.50 ms" in shown
     assert "1.00 ns" not in shown
+
+
+def test_names_with_their_times_are_told_with_units(tmp_path: Path) -> None:
+    """Idle from 1090 to 1150; the loader takes 1100 to 1130."""
+    run = wb.open(gpu_trace().write(tmp_path / "t.json"))
+    assert run.gaps is not None
+    text = repr(run.gaps)
+    assert "input 30.0 µs" in text
+    assert "('" not in text
+    assert dict(run.gaps["causes"].iloc[0])["input"] == 30_000

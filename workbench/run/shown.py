@@ -20,7 +20,7 @@ MOST_ROWS = 30
 LONGEST = 60
 UNIT = "unit"
 """In ``attrs``: ``ns`` where every number of a table is nanoseconds, however it is called."""
-_MOMENTS = ("start_ns", "end_ns", "at_ns")
+_MOMENTS = ("start_ns", "end_ns", "at_ns", "in_window_ns")
 """Columns that say when, not how long: they keep the digits that tell neighbours apart."""
 NOTE = "Shown in units; the data hold nanoseconds in the columns that end in _ns."
 
@@ -93,7 +93,7 @@ def _format(name: str, *, all_ns: bool) -> Callable[[float], str]:
 
 def _text(value: Any, format_: Callable[[float], str]) -> str:
     if isinstance(value, tuple | list):
-        text = ", ".join(map(str, value)) or "none"
+        text = ", ".join(map(_part, value)) or "none"
     elif isinstance(value, bool) or type(value).__name__ == "bool_":
         text = "yes" if value else "no"
     elif value is None or value is pd.NA or value != value:  # noqa: PLR0124 - only NaN differs
@@ -107,3 +107,10 @@ def _text(value: Any, format_: Callable[[float], str]) -> str:
             text = str(value)
     text = visible(text)
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
+
+
+def _part(value: Any) -> str:
+    """One of several values; a name with its nanoseconds is told with a unit."""
+    if isinstance(value, tuple) and len(value) == 2 and isinstance(value[1], int):
+        return f"{value[0]} {time_text(value[1])}"
+    return str(value)
