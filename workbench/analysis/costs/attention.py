@@ -124,6 +124,14 @@ ATTENTION: dict[str, Formula] = {
         Places(causal=5, heads_first=False, window=(6, 7))
     ),
 }
+
+
+def packed(call: Call) -> Cost:
+    """FlashAttention 3 on packed sequences: no batch dimension, lengths in the data."""
+    raise UncountedError(VARYING if len(call.dims(0)) == 3 else NO_FLAGS)
+
+
+ATTENTION |= {f"flash_attn_3::{name}": packed for name in ("fwd", "bwd")}
 VARIABLE_LENGTH = (
     "flash_attn::_flash_attn_varlen_forward",
     "flash_attn::_flash_attn_varlen_backward",

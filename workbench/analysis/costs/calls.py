@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 Values = NDArray[np.int64]
 Known = Mapping[tuple[str, str], Cost]
 """Costs from a recorder, by operator and shapes as the trace writes them."""
+WHOLE = ("normalisation", "softmax", "pooling", "optimizer", "embedding")
+"""Kinds that prepare their results with a fill or a copy, and then do their own work."""
 WRAPPER = Cost(flops=0, bytes_read=0, bytes_written=0, kind="view")
 
 
@@ -91,12 +93,18 @@ def _counted(
     if not len(group):
         return np.zeros(0, bool), np.zeros(0, np.int64)
     parent = found.nesting.parent
+    own_matrix, own_moves = matrix[group], moves[group]
+    whole = np.array([isinstance(c, Cost) and c.kind in WHOLE for c in costs], bool)[group]
+    plain = np.array([isinstance(c, Cost) and c.kind in ("copy", "fill") for c in costs], bool)
     holds_matrix, holds_moves = np.zeros(len(group), bool), np.zeros(len(group), bool)
     for at, above in ancestors(parent):
-        holds_matrix[above[matrix[group[at]]]] = True
-        holds_moves[above[moves[group[at]]]] = True
-    own_matrix, own_moves = matrix[group], moves[group]
-    counted = own_moves & np.where(own_matrix, ~holds_matrix, ~holds_moves)
+        holds_matrix[above[own_matrix[at]]] = True
+        inner = own_moves[at] & ~(whole[above] & plain[group[at]])
+        holds_moves[above[inner]] = True
+    alone = ~holds_moves
+    if found.device_self is not None:  # what launched a kernel by itself computed something
+        alone |= found.device_self > 0
+    counted = own_moves & np.where(own_matrix, ~holds_matrix, alone)
     owner = np.arange(len(group), dtype=np.int64)
     settled = counted.copy()
     for at, above in ancestors(parent):
