@@ -68,9 +68,10 @@ EXPECTED: dict[str, set[str]] = {
     },
     # 91 % busy; the only wait is the synchronization at the end of the benchmark's one step.
     TRACELENS + "h100__Qwen_Qwen1.5-0.5B-Chat__1016005.json.gz": set(),
-    # Nothing but start-up: graph capture and warm-up of a server, without steps.
+    # Nothing but start-up: graph capture and warm-up of a server, without steps. Its memory records
+    # reach 192.3 of the device's 206.1 GB.
     TRACELENS + "inference__vllm_prefilldecode_piecewise__capture_traces__"
-    "graph_capture_rank_0.1773709679453551615.pt.trace.json.gz": set(),
+    "graph_capture_rank_0.1773709679453551615.pt.trace.json.gz": {"WB501"},
     # 93 % of the window loads kernels for the first time.
     TRACELENS + "perf_model__normalization__normalization_layer_test.json.gz": set(),
     # Copies of pageable memory and nonzero() leave 2.4 % of a recording without steps idle.
