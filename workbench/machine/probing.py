@@ -40,7 +40,7 @@ Found = dict[str, Any]
 
 def trial_of(device: str, time_limit_s: float) -> Found:
     """What the trial of ``device`` found: from this process's memory, the cache, or a new child."""
-    key = _key(device)
+    key = key_of(device)
     with _LOCK:
         found = _remembered(key)
         if found is None:
@@ -51,7 +51,7 @@ def trial_of(device: str, time_limit_s: float) -> Found:
 
 def known_trial(device: str) -> Found | None:
     """The same if it is known already; starts nothing."""
-    return _remembered(_key(device))
+    return _remembered(key_of(device))
 
 
 _LOCK = threading.Lock()
@@ -96,6 +96,14 @@ def _keep(key: str, found: Found) -> None:
 def run_trial(device: str, time_limit_s: float, *, script: Path = TRIAL) -> Found:
     """Run the trial in a child and read its lines, however it ends."""
     threads = 1 if device == "cpu" else usable_cpus()
+    out, error, ended = run_child(script, device, time_limit_s, threads)
+    return _read(out, error, limit_s=time_limit_s if ended else None)
+
+
+def run_child(
+    script: Path, device: str, time_limit_s: float, threads: int
+) -> tuple[str, str | None, bool]:
+    """What a script printed, its last error line, and whether it could be started at all."""
     command = [sys.executable, "-P", "-W", "ignore", str(script)]
     command += [device, str(time_limit_s), str(threads), _torch_folder()]
     try:
@@ -108,7 +116,7 @@ def run_trial(device: str, time_limit_s: float, *, script: Path = TRIAL) -> Foun
             start_new_session=True,
         )
     except OSError as error:
-        return _read("", f"no process could be started ({error.strerror})")
+        return "", f"no process could be started ({error.strerror})", False
     try:
         out, errors = child.communicate(timeout=START_LIMIT_S + PATIENCE * time_limit_s)
     except subprocess.TimeoutExpired:
@@ -120,7 +128,7 @@ def run_trial(device: str, time_limit_s: float, *, script: Path = TRIAL) -> Foun
             if pipe is not None:
                 pipe.close()
     last = (errors or "").strip().splitlines()
-    return _read(out or "", last[-1][:300] if last else None, limit_s=time_limit_s)
+    return out or "", last[-1][:300] if last else None, True
 
 
 def _killed(child: "subprocess.Popen[str]") -> tuple[str, str]:
@@ -161,7 +169,7 @@ def _read(out: str, error: str | None, limit_s: float | None = None) -> Found:
     return found
 
 
-def _key(device: str) -> str:
+def key_of(device: str) -> str:
     """Everything that the answers depend on; asking opens no device."""
     parts = [SCHEMA, device, cpu_model(), sorted(cpu_flags() or ()), usable_cpus()]
     parts += [package_version(name) for name in ("torch", "torchao", "triton")]
