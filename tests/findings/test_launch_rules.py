@@ -155,7 +155,7 @@ def test_host_code_outside_operators_is_told_with_its_range(tmp_path: Path) -> N
     finding = fired(looped(python_between, 1000).run(tmp_path), "WB209")
     assert finding.share_of_window == pytest.approx(0.4)
     assert "log metrics" in finding.title
-    assert "stacks" in finding.advice
+    assert "with_stack=True" in finding.advice
     assert not finding.evidence["stacks_recorded"]
 
 
