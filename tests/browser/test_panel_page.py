@@ -13,7 +13,7 @@ from tests.browser.contrast import contrast
 from tests.browser.panel_page import Bench
 from tests.run.test_compare import measured
 from tests.widgets.kernel import FINDING
-from tests.widgets.standin import StandIn, change, effect, last_ns, recorded, train
+from tests.widgets.standin import StandIn, change, done, effect, last_ns, recorded, train
 from workbench.settings import Settings
 from workbench.workload.capability import Offer
 
@@ -57,8 +57,9 @@ def busy(bench: Bench) -> None:
     )
     train(session, 300, first=300, step_ms=13.8, input_share=0.1)
     run = recorded("digits-burst")
-    done = SimpleNamespace(status="done", run=run, findings=(FINDING,))
-    session.become(bursts=(done,), status="running", doing="Training.", settings=settings)
+    session.become(
+        bursts=(done(run, FINDING),), status="running", doing="Training.", settings=settings
+    )
     bench.settle()
 
 
@@ -293,7 +294,7 @@ def test_names_from_elsewhere_are_only_ever_text(page: Page, tmp_path: Path):
     evil = replace(
         FINDING, title=EVIL, advice=EVIL, evidence={EVIL: EVIL}, setting={"device": EVIL}
     )
-    session.become(bursts=(SimpleNamespace(status="done", run=run, findings=(evil,)),))
+    session.become(bursts=(done(run, evil),))
     session.changes = (change(1, 1, Settings(), Settings(checkpointing=(EVIL,)), error=EVIL),)
     session.become(doing=EVIL, error=EVIL, settings=Settings(checkpointing=(EVIL,)))
     bench.settle()

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { tickText } from "../../workbench/widgets/panel/chart.js";
+import { draw, tickText } from "../../workbench/widgets/panel/chart.js";
 import { clockText } from "../../workbench/widgets/panel/clock.js";
 import * as format from "../../workbench/pages/numbers.js";
 import { stateText } from "../../workbench/widgets/panel/groups.js";
@@ -216,4 +216,24 @@ test("ticks are written without zeros that say nothing", () => {
   assert.equal(tickText("20.0 ms"), "20 ms");
   assert.equal(tickText("0 ns"), "0");
   assert.equal(tickText("1.50 GB"), "1.50 GB");
+});
+
+test("a burst is shaded from its first to its last moment, and at least two pixels wide", () => {
+  /** @type {number[][]} */
+  const rects = [];
+  const keep = (/** @type {number[]} */ ...box) => rects.push(box);
+  const ignore = () => {};
+  const canvas = new Proxy(/** @type {any} */ ({ fillRect: keep, measureText: () => ({ width: 5 }) }), {
+    get: (target, name) => target[name] ?? ignore,
+    set: () => true,
+  });
+  const theme = { ink: "#000", quiet: "#777", line: "#ccc", ground: "#fff", font: "sans" };
+  /** @type {import("../../workbench/widgets/panel/chart.js").Drawing} */
+  const empty = {
+    ...{ xs: [], series: [], stacked: false, top: 1, domain: [0, 10], gap: 1 },
+    write: String,
+  };
+  const bands = [{ from: 2, to: 4 }, { from: 5, to: 5 }, { from: -3, to: -1 }];
+  draw(canvas, 64 + 1000 + 8, 160, empty, [], bands, null, theme); // 100 pixels a second from 64 on
+  assert.deepEqual(rects.map(([x, , width]) => [x, width]), [[264, 200], [564, 2]]);
 });

@@ -2,6 +2,7 @@
 
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -9,10 +10,11 @@ from typing import Any
 import pytest
 
 from tests.widgets.kernel import Kernel
-from tests.widgets.standin import train
+from tests.widgets.standin import MS, train
 from workbench.errors import SettingError
+from workbench.session.records import Change
 from workbench.settings import Settings
-from workbench.widgets.panel import desk
+from workbench.widgets.panel import desk, view
 from workbench.widgets.panel.grouping import grouped
 from workbench.workload.capability import Offer
 
@@ -40,6 +42,36 @@ def test_only_what_is_new_is_sent_again(kernel: Kernel):
 
     assert set(update["sections"]) == {"status"}
     assert not update["steps"]["reset"]
+
+
+def test_the_page_learns_when_a_burst_was_recorded(kernel: Kernel):
+    session = kernel.session
+    train(session, 5, step_ms=20.0)
+    start_ns = float(session.telemetry.columns(0)["at_ns"][0])
+    burst, waiting = session.burst(), session.burst()
+    burst.began_ns, burst.ended_ns = int(start_ns + 100 * MS), int(start_ns + 350 * MS)
+    kernel.page("hello")
+    told = kernel.wait_for(lambda one: one.get("sections", {}).get("bursts"))["sections"]["bursts"]
+
+    # The page's clock begins with the first step: 100 and 350 ms after it. One that waits has none.
+    assert waiting.began_ns is None
+    assert told == [{"from_s": pytest.approx(0.1), "to_s": pytest.approx(0.35)}]
+
+
+def test_of_many_changes_the_newest_are_sent_and_the_others_counted():
+    one = Change(
+        number=1,
+        asked_ns=4,
+        applied_ns=5,
+        step=10,
+        before=Settings(),
+        after=Settings(clip_norm=1.0),
+    )
+    told = view.changes_section([replace(one, number=n) for n in range(1, 61)])
+
+    assert [row["number"] for row in told["rows"]] == list(range(11, 61))
+    assert told["earlier"] == 10
+    assert told["in_force"] == 60
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.widgets.kernel import FINDING, Kernel
-from tests.widgets.standin import change, effect, recorded
+from tests.widgets.standin import change, done, effect, recorded
 from workbench.settings import Settings
 
 pytestmark = pytest.mark.slow
@@ -41,7 +41,7 @@ def test_a_burst_that_fails_says_why(kernel: Kernel):
 
 def test_try_it_verifies_the_finding_and_keep_applies_what_was_measured(kernel: Kernel):
     run = recorded("b1")
-    kernel.session.become(bursts=(SimpleNamespace(status="done", run=run, findings=(FINDING,)),))
+    kernel.session.become(bursts=(done(run, FINDING),))
     kernel.page("verify", finding="0")
     assert kernel.session.asked[-1] == ("verify", FINDING)
     section = kernel.section("trial")
@@ -71,7 +71,7 @@ def test_try_it_verifies_the_finding_and_keep_applies_what_was_measured(kernel: 
 
 def test_a_burst_says_which_steps_its_numbers_are_of(kernel: Kernel):
     """Never of those under the profiler, which take 40 ms instead of 13 to 15."""
-    burst = SimpleNamespace(status="done", run=recorded("b"), findings=(FINDING,))
+    burst = done(recorded("b"), FINDING)
     kernel.session.become(bursts=(burst,))
 
     assert kernel.section("findings")["measured"] == (
@@ -79,14 +79,14 @@ def test_a_burst_says_which_steps_its_numbers_are_of(kernel: Kernel):
         "median 14.0 ms; the charts leave recorded steps out."
     )
     burst.run.record.timings.step_ns.clear()
-    kernel.session.become(bursts=(SimpleNamespace(**{**vars(burst), "run": burst.run}),))
+    kernel.session.become(bursts=(done(burst.run, FINDING),))
     kernel.desk._findings = None
     assert "none was measured without it" in kernel.section("findings")["measured"]
 
 
 def test_findings_of_other_settings_than_those_in_force_say_so(kernel: Kernel):
     run = recorded("b1", workers=2)
-    kernel.session.become(bursts=(SimpleNamespace(status="done", run=run, findings=(FINDING,)),))
+    kernel.session.become(bursts=(done(run, FINDING),))
     told = "Recorded under other settings (workers 2) than those in force now (as yours)."
     assert kernel.section("findings")["under"] == told
 

@@ -1,7 +1,6 @@
 """The Runs of a panel: listed, compared, noted, deleted; and where a finding is shown."""
 
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,6 +9,7 @@ import workbench as wb
 from tests.kineto import Kineto
 from tests.run.test_compare import measured
 from tests.widgets.kernel import FINDING, Kernel
+from tests.widgets.standin import done
 from workbench.widgets.panel.runs import Shelf
 
 
@@ -89,7 +89,7 @@ def trace(folder: Path) -> wb.Run:
 def test_show_me_opens_the_timeline_at_that_place(tmp_path: Path):
     kernel = Kernel(tmp_path)
     run = trace(tmp_path)
-    kernel.session.become(bursts=(SimpleNamespace(status="done", run=run, findings=(FINDING,)),))
+    kernel.session.become(bursts=(done(run, FINDING),))
     answer = kernel.page("show", finding="0")
 
     assert answer["result"]["widget"] == kernel.panel.timeline.model_id

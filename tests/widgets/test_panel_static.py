@@ -12,7 +12,7 @@ import torch
 
 import workbench as wb
 from tests.widgets.kernel import FINDING, Kernel
-from tests.widgets.standin import change, effect, recorded, train
+from tests.widgets.standin import change, done, effect, recorded, train
 from workbench.errors import SettingError
 from workbench.settings import Settings
 from workbench.widgets.panel.mode import chosen_mode
@@ -30,7 +30,7 @@ def trained(folder: Path) -> Kernel:
     train(kernel.session, 100, first=100, step_ms=10)
     kernel.session.become(status="stopped", settings=settings)
     run = recorded("<b>burst</b>")
-    kernel.session.become(bursts=(SimpleNamespace(status="done", run=run, findings=(FINDING,)),))
+    kernel.session.become(bursts=(done(run, FINDING),))
     return kernel
 
 
@@ -134,6 +134,11 @@ def test_a_capture_is_shown_while_its_loop_runs_and_cannot_be_switched(tmp_path:
 
     assert any("steps" in one for one in said)  # the charts moved while the loop ran
     assert len(rows["step"]) == 13  # the first of 14 steps has no beginning
+    assert rows["profiled"].sum() >= 3  # the window's steps, which no chart shows as step times
+    panel.desk.feed.take()
+    band = panel.desk.sections()["bursts"]
+    assert len(band) == 1
+    assert band[0]["to_s"] - band[0]["from_s"] >= 0.05  # three steps that wait 20 ms each
     assert (rows["input_ns"] >= 20e6 * 0.9).all()  # 20 ms of sleep in each wait
     assert status["readonly"]
     assert status["status"] == "stopped"

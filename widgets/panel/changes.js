@@ -5,7 +5,7 @@ import { make, tableOf } from "./dom.js";
 /**
  * @typedef {{number: number, step: string, text: string, error: string | null, verdict: string,
  *   effect: string, note: string, before: string, after: string, at_s: number | null}} Row
- * @typedef {{rows: Row[], fields: Record<string, {verdict: string, text: string}>,
+ * @typedef {{rows: Row[], earlier: number, fields: Record<string, {verdict: string, text: string}>,
  *   in_force: number}} Changes
  */
 
@@ -43,5 +43,9 @@ export class ChangesView {
       ];
     });
     this.list.replaceChildren(tableOf(CHANGE_HEADS, rows));
+    if (changes.earlier) {
+      const text = `${changes.earlier} earlier ${changes.earlier === 1 ? "change is" : "changes are"} not shown.`;
+      this.list.append(make("p", { class: "wb-quiet", text }));
+    }
   }
 }

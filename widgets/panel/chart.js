@@ -10,6 +10,7 @@ import { isNumber } from "../../pages/numbers.js";
  * @typedef {{xs: ArrayLike<number>, series: Series[], stacked: boolean, top: number,
  *   domain: [number, number], write(value: number): string, gap: number}} Drawing
  * @typedef {{at: number, label: string}} Mark
+ * @typedef {{from: number, to: number}} Band
  * @typedef {{ink: string, quiet: string, line: string, ground: string, font: string}} Theme
  * @typedef {{left: number, right: number, top: number, bottom: number}} Frame
  */
@@ -43,9 +44,10 @@ export function frameOf(width, height) {
 
 /**
  * @param {CanvasRenderingContext2D} c @param {number} width @param {number} height
- * @param {Drawing} drawing @param {Mark[]} marks @param {number | null} hover @param {Theme} theme
+ * @param {Drawing} drawing @param {Mark[]} marks @param {Band[]} bands when a burst was recorded
+ * @param {number | null} hover @param {Theme} theme
  */
-export function draw(c, width, height, drawing, marks, hover, theme) {
+export function draw(c, width, height, drawing, marks, bands, hover, theme) {
   const frame = frameOf(width, height);
   const x = linear(drawing.domain, [frame.left, frame.right]);
   const y = linear([0, drawing.top], [frame.bottom, frame.top]);
@@ -59,6 +61,7 @@ export function draw(c, width, height, drawing, marks, hover, theme) {
   if (drawing.stacked) drawStack(c, drawing, x, y);
   else for (const one of drawing.series) drawLine(c, drawing, one, x, y, frame);
   c.restore();
+  drawBands(c, bands, x, frame, theme);
   drawMarks(c, marks, x, frame, theme);
   if (hover !== null) drawCursor(c, drawing, hover, x, y, frame, theme);
 }
@@ -158,6 +161,26 @@ function drawStack(c, drawing, x, y) {
       below += parts[k];
     });
   });
+}
+
+/**
+ * Where a burst was recorded: its steps are not drawn, for the profiler made them longer.
+ * @param {CanvasRenderingContext2D} c @param {Band[]} bands
+ * @param {import("./scale.js").Scale} x @param {Frame} frame @param {Theme} theme
+ */
+function drawBands(c, bands, x, frame, theme) {
+  c.fillStyle = theme.quiet;
+  for (const band of bands) {
+    const from = Math.max(frame.left, x.at(band.from));
+    const to = Math.min(frame.right, Math.max(x.at(band.to), from + 2));
+    if (to <= from || x.at(band.to) < frame.left) continue;
+    c.globalAlpha = 0.18;
+    c.fillRect(from, frame.top, to - from, frame.bottom - frame.top);
+    c.globalAlpha = 1;
+    c.beginPath(); // as on a recorder
+    c.arc((from + to) / 2, frame.top - 6, 3.5, 0, 2 * Math.PI);
+    c.fill();
+  }
 }
 
 /**

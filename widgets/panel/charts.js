@@ -15,7 +15,7 @@ import { CHARTS } from "./specs.js";
  * @typedef {import("./specs.js").ChartSpec} ChartSpec
  * @typedef {import("./ring.js").Ring} Ring
  * @typedef {{steps: Ring, system: Ring, reasons: Record<string, string>, marks: {at: number,
- *   label: string}[], inForce: number, colours: Record<string, string>}} Source
+ *   label: string}[], bursts: {from_s: number, to_s: number | null}[], inForce: number, colours: Record<string, string>}} Source
  * @typedef {{from: number, since: number, words: string}} Scope  `from`: place of its first step,
  *   `since`: when that began; `words`: what the numbers above a chart cover
  * @typedef {{spec: ChartSpec, figure: HTMLElement, canvas: HTMLCanvasElement, title: HTMLElement,
@@ -77,7 +77,7 @@ export class Charts {
     }
     this.segments = group;
     this.pause = make("button", { text: "Pause charts", onclick: () => this.toggle() });
-    const help = "Drag to zoom, double-click for all. Keys: + − zoom, ← → cursor, 0 all, Space pause.";
+    const help = "Drag to zoom, double-click for all. ● a burst was recorded. Keys: + − zoom, ← → cursor, 0 all, Space pause.";
     return make("div", { class: "wb-tools" }, group, this.pause, make("small", { text: help }));
   }
 
@@ -241,7 +241,9 @@ export class Charts {
     const context = canvas.getContext("2d");
     if (!context || width === 0) return;
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
-    draw(context, box.width, box.height, drawing, this.source.marks, hover, theme);
+    const now = this.extent()[1];
+    const bands = this.source.bursts.map((one) => ({ from: one.from_s, to: one.to_s ?? now }));
+    draw(context, box.width, box.height, drawing, this.source.marks, bands, hover, theme);
     if (this.drag) shade(context, this.drag, domain, box.width, box.height, theme.ink);
   }
 }

@@ -18,6 +18,7 @@ from workbench.widgets.panel.own import own_values
 from workbench.widgets.panel.runs import Shelf
 from workbench.widgets.panel.view import (
     burst_words,
+    bursts_section,
     changes_section,
     findings_section,
     status_section,
@@ -125,6 +126,7 @@ class Desk:
         return {
             "status": status,
             "changes": told,
+            "bursts": bursts_section(state.bursts, self.feed.seconds),
             "findings": self._told_findings(),
             "trial": trial_section(trial, finding=self._tried, kept=self._kept),
             "history": history,
@@ -183,7 +185,7 @@ class Desk:
         if self._changes is not None and self._changes[0] == key:
             return self._changes[1]
         told = changes_section(changes)
-        for row, change in zip(told["rows"], changes, strict=True):
+        for row, change in zip(told["rows"], changes[told["earlier"] :], strict=True):
             at = change.applied_ns
             row["at_s"] = None if at is None else self.feed.seconds(at)
         self._changes = (key, told)

@@ -32,6 +32,7 @@ function view(store, model, el, host) {
     system: store.system,
     reasons: /** @type {Record<string, string>} */ ({}),
     marks: /** @type {{at: number, label: string}[]} */ ([]),
+    bursts: /** @type {{from_s: number, to_s: number | null}[]} */ ([]),
     inForce: 0,
     colours: /** @type {Record<string, string>} */ ({}),
   };
@@ -56,6 +57,7 @@ function view(store, model, el, host) {
     const said = store.sections.changes ?? { rows: [], fields: {} };
     source.colours = look.colours;
     source.reasons = look.reasons ?? {};
+    source.bursts = store.sections.bursts ?? [];
     source.inForce = said.in_force ?? 0;
     source.marks = said.rows
       .filter((/** @type {any} */ row) => row.at_s !== null)

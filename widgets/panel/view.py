@@ -1,6 +1,6 @@
 """What the page shows of a session, as plain data: status, changes, findings, trial, Runs."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,8 @@ from workbench.widgets.timeline.places import has_place
 from workbench.widgets.words import differing_words, settings_words
 
 EVIDENCE = 12
+MOST_SHOWN = 50
+"""Newest changes and bursts that the page is told of: what is sent again stays small."""
 
 NEVER = "Record a burst: ten steps under torch.profiler say what is wrong, worst first."
 CLEAN = "No finding: no rule fires on what the last burst recorded."
@@ -72,11 +74,10 @@ def number(value: Any) -> float | None:
 
 
 def changes_section(changes: Sequence[Any]) -> dict[str, Any]:
-    """Every change of a switch, with the medians of what its effect compares."""
-    rows: list[dict[str, Any]] = []
+    """The newest changes of switches, with the medians of what their effects compare."""
+    rows = [_change(change) for change in changes[-MOST_SHOWN:]]
     last: dict[str, dict[str, str]] = {}
     for change in changes:
-        rows.append(_change(change))
         if change.effect is not None and change.error is None:
             names = _fields(change)
             text = effect_text(change.effect, change.per)
@@ -84,7 +85,26 @@ def changes_section(changes: Sequence[Any]) -> dict[str, Any]:
                 text = f"with {len(names) - 1} more: {text}"
             told = {"verdict": change.effect.verdict, "text": f"last time {text}"}
             last.update(dict.fromkeys(names, told))
-    return {"rows": rows, "fields": last, "in_force": number_in_force(changes)}
+    return {
+        "rows": rows,
+        "earlier": len(changes) - len(rows),
+        "fields": last,
+        "in_force": number_in_force(changes),
+    }
+
+
+def bursts_section(
+    bursts: Sequence[Any], seconds: Callable[[float], float | None]
+) -> list[dict[str, float | None]]:
+    """When the newest bursts recorded, on the page's clock; no end while one still does."""
+    return [
+        {
+            "from_s": seconds(burst.began_ns),
+            "to_s": None if burst.ended_ns is None else seconds(burst.ended_ns),
+        }
+        for burst in bursts[-MOST_SHOWN:]
+        if burst.began_ns is not None and seconds(burst.began_ns) is not None
+    ]
 
 
 def number_in_force(changes: Sequence[Any]) -> int:

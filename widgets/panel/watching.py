@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from workbench.profiling.seen_step import SeenStep
 from workbench.settings import Settings
 
 if TYPE_CHECKING:
@@ -46,6 +47,8 @@ class Recorded:
     status: str
     run: Any
     findings: Any
+    began_ns: int | None = None
+    ended_ns: int | None = None
     error: str | None = None
 
 
@@ -54,22 +57,26 @@ class Steps:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._rows: deque[tuple[int, int, float, float]] = deque(maxlen=KEPT)
+        self._rows: deque[tuple[int, int, float, float, bool]] = deque(maxlen=KEPT)
         self._samples: deque[tuple[int, float, float]] = deque(maxlen=KEPT)
 
-    def add(self, step: int, at_ns: int, waited_ns: int) -> None:
+    def add(self, step: SeenStep) -> None:
         """A step is complete; the first one has no beginning that is known."""
+        took = float("nan") if step.took_ns is None else float(step.took_ns)
+        waited = min(float(step.waited_ns), took)
         with self._lock:
-            if self._rows:
-                took = float(at_ns - self._rows[-1][1])
-                self._rows.append((step, at_ns, took, min(float(waited_ns), took)))
-            else:
-                self._rows.append((step, at_ns, float("nan"), float("nan")))
+            self._rows.append((step.number, step.ended_ns, took, waited, step.profiled))
 
     def sample(self, at_ns: int, cpu_percent: float, rss_bytes: float) -> None:
         """What the machine did meanwhile."""
         with self._lock:
             self._samples.append((at_ns, cpu_percent, rss_bytes))
+
+    def recorded_ns(self) -> tuple[int | None, int | None]:
+        """When the steps under the profiler began and ended, of those that are kept."""
+        with self._lock:
+            under = [(at - took, at) for _, at, took, _, profiled in self._rows if profiled]
+        return (int(under[0][0]), under[-1][1]) if under else (None, None)
 
     @property
     def last_ns(self) -> int | None:
@@ -83,10 +90,10 @@ class Steps:
             rows = [row for row in self._rows if row[0] >= since_step and row[2] == row[2]]
         if not rows:
             return {}
-        step, at, took, waited = (
+        step, at, took, waited, profiled = (
             np.array(column, dtype=np.float64) for column in zip(*rows, strict=True)
         )
-        rest = {"other_ns": took - waited}
+        rest = {"other_ns": took - waited, "profiled": profiled > 0}
         return {"step": step, "at_ns": at, "step_ns": took, "input_ns": waited, **rest}
 
     def system(self, since_ns: int = 0) -> dict[str, NDArray[Any]]:
@@ -121,10 +128,10 @@ class Watching:
         self._recorded: Recorded | None = None
         self._unlisten = capture.listen(self._step)
 
-    def _step(self, step: int, at_ns: int, waited_ns: int) -> None:
-        self.telemetry.add(step, at_ns, waited_ns)
-        if at_ns - self._sampled_ns > 500_000_000:
-            self._sample(at_ns)
+    def _step(self, step: SeenStep) -> None:
+        self.telemetry.add(step)
+        if step.ended_ns - self._sampled_ns > 500_000_000:
+            self._sample(step.ended_ns)
         for callback in self._callbacks:
             callback("step")
 
@@ -155,7 +162,10 @@ class Watching:
         """The capture's own recording, once it is over."""
         if self._recorded is None and self._capture.folder is not None:
             run = self._capture.run
-            self._recorded = Recorded(status="done", run=run, findings=run.findings)
+            began, ended = self.telemetry.recorded_ns()
+            self._recorded = Recorded(
+                status="done", run=run, findings=run.findings, began_ns=began, ended_ns=ended
+            )
         return () if self._recorded is None else (self._recorded,)
 
     def listen(self, callback: Callable[[str], None]) -> Callable[[], None]:

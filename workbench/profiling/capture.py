@@ -12,6 +12,7 @@ from workbench.profiling.active import Active
 from workbench.profiling.phases import CapturePlan
 from workbench.profiling.rank_folder import checked_ranks, folder_of, moved_text, rank_of_job
 from workbench.profiling.results import explain_nothing, gather
+from workbench.profiling.seen_step import SeenStep
 from workbench.profiling.watch import Watched, describe, known_length
 from workbench.profiling.writing import write_run
 from workbench.recording.ownership import claim, refuse_unfinished_start
@@ -97,10 +98,11 @@ class Capture:
         self._used = False
         self._problem: WorkbenchError | None = None
         self._run: Run | None = None
-        self._listeners: list[Callable[[int, int, int], object]] = []
+        self._listeners: list[Callable[[SeenStep], object]] = []
+        self._let_go_ns: int | None = None
 
-    def listen(self, callback: Callable[[int, int, int], object]) -> Callable[[], None]:
-        """Tell every completed step: its number, the moment (monotonic ns), the wait for input.
+    def listen(self, callback: Callable[[SeenStep], object]) -> Callable[[], None]:
+        """Tell every completed step.
 
         The callback runs between two steps of the loop, so it must be short; one that fails is not
         called again, and the loop goes on. What is returned ends the telling.
@@ -219,10 +221,21 @@ class Capture:
                 "cap.step() was called on another thread than the capture was entered on: torch's "
                 "profiler records one thread. Enter the capture on the thread that runs the loop."
             )
-        waited_ns = active.waited_ns
+        waited_ns, profiled = active.waited_ns, active.schedule.is_recording
+        ended_ns = time.monotonic_ns()  # before the profiler starts or stops between two steps
         active.step()
         if self._listeners:
-            self._tell(active.schedule.done, waited_ns)
+            took_ns = None if self._let_go_ns is None else ended_ns - self._let_go_ns
+            self._tell(
+                SeenStep(
+                    number=active.schedule.done,
+                    ended_ns=ended_ns,
+                    took_ns=took_ns,
+                    waited_ns=waited_ns,
+                    profiled=profiled,
+                )
+            )
+        self._let_go_ns = time.monotonic_ns()
 
     def _is_left_out(self) -> bool:
         """Whether this rank does not record; says so where somebody asks for its Run."""
@@ -240,10 +253,10 @@ class Capture:
             return self._target
         return folder_of(self._target, self._rank, base=self._base)
 
-    def _tell(self, step: int, waited_ns: int) -> None:
+    def _tell(self, step: SeenStep) -> None:
         for callback in tuple(self._listeners):
             try:
-                callback(step, time.monotonic_ns(), waited_ns)
+                callback(step)
             except Exception as error:  # noqa: BLE001 - whoever looks on never ends the loop
                 self._listeners.remove(callback)
                 self.notes.append(f"what looked on has failed and was left out: {error}")
