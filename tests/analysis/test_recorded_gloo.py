@@ -127,13 +127,14 @@ def test_waits_that_overlap_count_once(runs: dict[str, Run]) -> None:
     assert (table["wait_ns"] + table["transfer_ns"] < table["step_ns"]).all()
 
 
-def test_sends_and_receives_of_a_pipeline_are_exposed_and_not_divided(runs: dict[str, Run]) -> None:
+def test_sends_and_receives_of_a_pipeline_wait_and_hardly_move_data(runs: dict[str, Run]) -> None:
+    """8 kB take less than a millisecond through the loopback: a pipeline's stages wait."""
     table = runs["pp"].communication
     assert table is not None
     assert set(table["collective"]) == {"send", "recv"}
-    assert table["wait_ns"].isna().all()
-    assert (table["hidden_ns"] <= 0.1 * table["total_ns"]).all()
     # four micro-batches of 8 × 256 float32, two steps, each way
     assert set(table["bytes"]) == {2 * 4 * 8 * 256 * 4}
-    found = next(each for each in runs["pp"].findings if each.code == "WB401")
-    assert found.verdict == "cannot_tell"
+    assert (table["hidden_ns"] <= 0.1 * table["total_ns"]).all()
+    assert (table["wait_ns"] + table["transfer_ns"] == table["total_ns"]).all()
+    assert (table["transfer_ns"] < table["calls"] * 1 * MS).all()
+    assert "WB401" not in [each.code for each in runs["pp"].findings]

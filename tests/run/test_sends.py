@@ -69,6 +69,15 @@ def test_a_send_waits_for_a_receiver_that_comes_late(tmp_path: Path) -> None:
     assert found.loc[(1, "recv"), "wait_ns"] == 0
 
 
+def test_a_send_that_goes_on_when_the_data_is_there_moves_nothing(tmp_path: Path) -> None:
+    """Its range ends 500 after the receive: 80 of its 580 are transfer, as of the receive."""
+    long = [("send", 100.0, 580.0), ("recv", 300.0, 280.0)]
+    found = table(tmp_path, long, LAST)
+    assert found.loc[(0, "send"), "transfer_ns"] == STEPS * 80 * US
+    assert found.loc[(1, "recv"), "transfer_ns"] == STEPS * 80 * US
+    assert found.loc[(1, "recv"), "wait_ns"] == STEPS * 50 * US
+
+
 def test_clocks_that_are_apart_are_tied_by_messages_both_ways(tmp_path: Path) -> None:
     """Rank 1's clock is 3 ms ahead: 80 us there and 80 us back leave no other middle."""
     for number, calls in enumerate((FIRST, LAST)):

@@ -32,9 +32,25 @@ def transfers(
         for position, ns in _of_one(parts, members, clock).items():
             found[position][members[position]] = ns
     for pair in matched.pairs if clock.aligned else ():
-        for position, ns in _by_arrival(*_times(parts, pair), clock).items():
+        for position, ns in _of_message(parts, pair, clock).items():
             found[position][pair[position]] = ns
     return found
+
+
+def _of_message(parts: Sequence[RankPart], pair: Members, clock: Clock) -> dict[int, int]:
+    """As by arrival; what a send takes when the receiver has its data moves nothing any more."""
+    start, end = _times(parts, pair)
+    found = _by_arrival(start, end, clock)
+    received = [end[p] + (clock.add_ns[p] or 0) for p in pair if _receives(parts[p], pair[p])]
+    for position in pair:
+        if received and not _receives(parts[position], pair[position]):
+            after = end[position] + (clock.add_ns[position] or 0) - received[0]
+            found[position] = max(found[position] - max(after, 0), 0)
+    return found
+
+
+def _receives(part: RankPart, call: int) -> bool:
+    return part.collectives is not None and part.collectives.calls[call].kind == "recv"
 
 
 def _of_one(parts: Sequence[RankPart], members: Members, clock: Clock) -> dict[int, int]:
