@@ -1,5 +1,7 @@
 """What gates of others did wrong, fed to this one."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -7,7 +9,6 @@ from tests.gate.sides import side, timed
 from workbench.gate.budget import budget_of
 from workbench.gate.gate import gate_sides
 from workbench.gate.sample import Sample
-import itertools
 
 WORKLOADS = 50
 COMMITS = 100

@@ -12,7 +12,10 @@ from tests.house.files import ROOT, copy_project
 pytestmark = pytest.mark.slow
 
 
-WITHOUT_TORCH = ("store", "trace", "analysis", "findings", "figures", "pages", "run", "reporting")
+WITHOUT_TORCH = (
+    *("store", "trace", "analysis", "hardware", "findings", "figures", "pages", "run"),
+    "reporting",
+)
 RECORDING = ("recording", "parallel", "workload", "machine", "datasets")
 
 BLOCK = """
@@ -90,7 +93,7 @@ def test_the_contracts_name_every_room_that_they_are_about():
     meeting = contracts()["Recording and analysis meet only at the folder on disk"]
     there = rooms()
 
-    wanted = {f"workbench.{room}" for room in (*WITHOUT_TORCH, "hardware") if room in there}
+    wanted = {f"workbench.{room}" for room in WITHOUT_TORCH if room in there}
     assert set(reading["source_modules"]) == wanted
     forbidden = {f"workbench.{room}" for room in RECORDING if room in there}
     assert set(meeting["forbidden_modules"]) == forbidden

@@ -20,8 +20,10 @@ _SYNCHRONIZES = re.compile(r"Synchronize(_v\d+|_ptsz)?$")
 def counters(rank: RankAnalysis, record: RunRecord | None) -> dict[str, Sample]:
     """Counts of every steady step: launches, kernels, operators, copied bytes, allocations."""
     steps = rank.steps
-    names = ("kernels", "launches", "operators", "copied_bytes", "device_allocations")
-    names = (*names, "synchronizations")
+    names = (
+        *("kernels", "launches", "operators"),
+        *("copied_bytes", "device_allocations", "synchronizations"),
+    )
     if steps is None or not steps.steady.any():
         nothing = Sample(reason="the trace has no steps to count in")
         found = {f"{name}_per_step": nothing for name in names}

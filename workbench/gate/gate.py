@@ -205,7 +205,7 @@ def _cases(name: str, base: Side | None, head: Side, budget: Budget) -> Iterable
                 rule=rule,
                 base=theirs,
                 head=mine,
-                interleaved=turns,
+                interleaved=turns and not (mine.apart or (theirs is not None and theirs.apart)),
             )
 
 

@@ -66,7 +66,7 @@ def _parts(rank: RankAnalysis, record: RunRecord | None) -> dict[str, Sample]:
         if not known:
             return Sample(reason="this trace cannot show it")
         total = sum(known[1:], known[0])[found.steady]
-        return Sample(blocks=(tuple(float(ns) for ns in total),), step=step)
+        return Sample(blocks=(tuple(float(ns) for ns in total),), step=step, apart=True)
 
     made = {
         "exposed_input": _recorded_input(record, rank) or sample("input"),

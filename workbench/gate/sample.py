@@ -16,6 +16,8 @@ class Sample:
     """Of ``value`` one number a Run; of ``count`` one a steady step."""
     step: float | None = None
     """Of ``parts`` what a step takes, to tell them as its share."""
+    apart: bool = False
+    """Measured in one stretch of its own, also where step times were measured in turns."""
     reason: str | None = None
     """Why nothing was measured."""
 
@@ -61,4 +63,5 @@ def _joined(parts: Sequence[Sample | None]) -> Sample:
         blocks=tuple(block for part in known for block in part.blocks),
         values=tuple(value for part in known for value in part.values),
         step=sum(steps) / len(steps) if steps else None,
+        apart=any(part.apart for part in known),
     )
