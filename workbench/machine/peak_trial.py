@@ -12,6 +12,7 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 CPU_SIDES = (256, 512, 1024, 2048)
@@ -121,7 +122,7 @@ def peaks(torch: Any, device: str, dtype: str, until: float, least: float) -> fl
     with contextlib.suppress(RuntimeError, NotImplementedError):
         for side in sides:
             a, b = (torch.randn(side, side, device=device).to(kind) for _ in range(2))
-            seconds = best(torch, device, lambda a=a, b=b: a @ b, until)
+            seconds = best(torch, device, partial(torch.matmul, a, b), until)
             rate = 2 * side**3 / seconds
             say({"matmul": dtype, "side": side, "flops_per_s": rate})
             first = first or rate
@@ -136,7 +137,7 @@ def peaks(torch: Any, device: str, dtype: str, until: float, least: float) -> fl
             x = torch.randn(batch, channels, side, side, device=device).to(kind)
             w = torch.randn(channels, channels, 3, 3, device=device).to(kind)
             x, w = (t.contiguous(memory_format=torch.channels_last) for t in (x, w))
-            call = lambda x=x, w=w: torch.nn.functional.conv2d(x, w, padding=1)  # noqa: E731
+            call = partial(torch.nn.functional.conv2d, x, w, padding=1)
             seconds = best(torch, device, call, until)
             rate = 2 * batch * side * side * channels * channels * 9 / seconds
             say({"convolution": dtype, "side": side, "flops_per_s": rate})
@@ -149,9 +150,9 @@ def copies(torch: Any, device: str, until: float) -> None:
         source = torch.ones(size // 8, device=device)
         target = torch.empty_like(source)
         ways = (
-            lambda s=source, t=target: t.copy_(s),
-            lambda s=source, t=target: torch.neg(s, out=t),
-            lambda t=target: t.mul_(1.0),
+            partial(target.copy_, source),
+            partial(torch.neg, source, out=target),
+            partial(target.mul_, 1.0),
         )
         seconds = min(best(torch, device, call, until) for call in ways)
         say({"copy": size, "bytes_per_s": size / seconds})

@@ -129,7 +129,9 @@ def section_text(view: RunView, name: PartName) -> str:
 
 
 def _verdict_html(view: RunView) -> str:
-    ceilings = "" if view.ceilings is None else f"<p>{escape(view.ceilings)}</p>"
+    ceilings = "".join(
+        f"<p>{escape(line)}</p>" for line in (view.headline, view.ceilings) if line is not None
+    )
     return (
         f'<p class="wb-quiet">{escape(view.title)}</p>'
         f'<p class="wb-verdict" role="heading" aria-level="2">{escape(view.verdict)}</p>{ceilings}'
@@ -181,7 +183,7 @@ def _list_html(rows: Sequence[tuple[str, str]]) -> str:
 
 
 def _verdict_text(view: RunView) -> str:
-    lines = (view.title, view.verdict, view.ceilings)
+    lines = (view.title, view.verdict, view.headline, view.ceilings)
     return "\n".join(visible(line) for line in lines if line is not None)
 
 

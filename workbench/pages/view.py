@@ -35,6 +35,8 @@ class RunView:
     """The name of the Run or of the trace file, without its folder."""
     verdict: str
     """One sentence."""
+    headline: str | None = None
+    """A step as a sum, how near its work is to the roof, what could go; ``None``: not known."""
     ceilings: str | None = None
     """What the step takes and the loader brings, each without the other; ``None``: not measured."""
     findings: tuple[Finding, ...] = ()

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from workbench.machine.peaks import known_peaks
 from workbench.parallel.launched import launched
 from workbench.recording.environment import environment, now, seeds
 from workbench.recording.loader.recorder import LoaderRecorder
@@ -45,6 +46,7 @@ class Measured:
     loss_scale: dict[str, Any] | None = None
     peak_memory: dict[str, int | None] | None = None
     loss: float | None = None
+    costs: list[dict[str, Any]] | None = None
 
     def timings(self) -> Timings | None:
         """Step times for ``run.json``; ``None`` when nothing was measured without the profiler."""
@@ -116,6 +118,8 @@ def write_run(target: Path, window: Window, measured: Measured, *, base: Path) -
             loss_scale=measured.loss_scale,
             peak_memory=measured.peak_memory,
             loss=measured.loss,
+            peaks=known_peaks(str(measured.effective.get("device") or "cpu")),
+            costs=measured.costs,
         )
     if new.folder is None:
         raise AssertionError("the block above either publishes the Run or raises")

@@ -31,10 +31,12 @@ if TYPE_CHECKING:
     from workbench.analysis.stalls.parts import Stalls, Unseen
     from workbench.analysis.steps import Steps
     from workbench.analysis.trust import Trust
+    from workbench.run.costs import CostAnswers
     from workbench.run.details import Details
     from workbench.run.job import Job
     from workbench.run.replayed import Replayed
     from workbench.run.stalls import Recorded
+    from workbench.store.record import RunRecord
 
 
 LARGE = ("trace", "launches", "evidence", "idle", "recorded_idle")
@@ -70,6 +72,8 @@ class RankAnalysis:
         """Median step time without the profiler; ``None`` for a trace from elsewhere."""
         self.snapshot: Snapshot | None = None
         """What a memory snapshot tells, where one was opened instead of a trace."""
+        self.record: RunRecord | None = None
+        """What the Run's folder tells; ``None`` for a trace from elsewhere."""
         self.overhead_ratio: float | None = None
         """How many times as long a step is under the profiler, where both were measured."""
 
@@ -86,6 +90,13 @@ class RankAnalysis:
         from workbench.run.details import Details
 
         return Details(self)
+
+    @cached_property
+    def costs(self) -> CostAnswers:
+        """What operators compute and move, against what the device could do."""
+        from workbench.run.costs import CostAnswers
+
+        return CostAnswers(self)
 
     @cached_property
     def replayed(self) -> Replayed:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from workbench.errors import RunError
 from workbench.run import memory, tables
+from workbench.run.cost_face import CostFace
 from workbench.run.figure_names import FigureName
 from workbench.run.job import Job
 from workbench.run.rank import RankAnalysis
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from workbench.widgets.timeline import Timeline
 
 
-class Run:
+class Run(CostFace):
     """Answers over one Run folder (``kind`` is measured) or over any trace (``kind`` is trace).
 
     Tables are pandas DataFrames with times in nanoseconds. A table that was not measured is
@@ -58,6 +59,7 @@ class Run:
         self.job = Job(self.ranks) if len(self.ranks) > 1 else None
         for rank in self.ranks:
             rank.job = self.job
+            rank.record = record
             rank.record_step_ns = step_of_record(record)
             rank.overhead_ratio = None if record is None else record.overhead_ratio
         self._first.recorded_input = lambda: (self.loader_records, self.system)

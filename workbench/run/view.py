@@ -46,6 +46,7 @@ def view(run: Run) -> RunView:
     return RunView(
         title=run.name,
         verdict=verdict(run),
+        headline=None if (line := run.headline) is None else line.sentence,
         ceilings=ceilings(run.record),
         findings=run.findings,
         breakdowns=_places(run),

@@ -90,6 +90,11 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
     peak_memory: dict[str, int | None] | None = None
     """Most bytes during the steps of record: ``peak_rss_bytes`` of the process, ``workers_bytes``
     of the loader's processes, ``device_peak_bytes`` of tensors on the device."""
+    peaks: dict[str, Any] | None = None
+    """What the device can do at most, where it was measured on this machine before: FLOPs a second
+    by dtype, bytes a second, ``source``; see ``workbench.machine.peaks``."""
+    costs: list[dict[str, Any]] | None = None
+    """What one step of record calls, with shapes and results; see ``workbench.recording.costs``."""
     loss: float | None = None
     """Of the last step of record; ``None`` where steps give none, or not one number."""
     loss_scale: dict[str, Any] | None = None

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from workbench.analysis.costs.cost import MATRIX_KINDS, Cost
 from workbench.analysis.costs.formulas import cost_or_reason
-from workbench.analysis.nesting import ancestors
+from workbench.analysis.host import engine_nodes
+from workbench.analysis.nesting import ancestors, innermost, nest
 from workbench.analysis.operators import OperatorCalls, operator_calls
 
 if TYPE_CHECKING:
@@ -44,6 +45,10 @@ class CostedCalls:
     """What one call of each group costs, or why nobody knows."""
     counted: NDArray[np.bool_]
     """Per record: whether its cost counts; of the others it is in what they call."""
+    again: NDArray[np.bool_]
+    """Per record: whether it repeats, in the backward pass, what the forward pass computed."""
+    strides: tuple[str | None, ...]
+    """Of each group the strides of its inputs, as JSON."""
     owner: Values
     """Per record: the record that its own time belongs to; itself where none around it counts."""
 
@@ -60,7 +65,7 @@ def costed_calls(trace: Trace, launches: Launches, known: Known | None = None) -
         if len(row)
         else (np.empty((0, 5), np.int64), np.empty(0, np.int64))
     )
-    keys, costs = [], []
+    keys, costs, apart = [], [], []
     for name, shapes, types, values, strides in kinds.tolist():
         operator = trace.names[name]
         text = trace.shapes[shapes] if shapes >= 0 else None
@@ -73,6 +78,7 @@ def costed_calls(trace: Trace, launches: Launches, known: Known | None = None) -
         if isinstance(cost, str) and known:
             cost = known.get((operator, text or ""), cost)
         costs.append(cost)
+        apart.append(more["strides"])
     group = group.ravel().astype(np.int64)
     counted, owner = _counted(found, group, costs)
     return CostedCalls(
@@ -81,8 +87,31 @@ def costed_calls(trace: Trace, launches: Launches, known: Known | None = None) -
         keys=tuple(keys),
         costs=tuple(costs),
         counted=counted,
+        again=_again(trace, found),
+        strides=tuple(apart),
         owner=owner,
     )
+
+
+def _again(trace: Trace, found: OperatorCalls) -> NDArray[np.bool_]:
+    """Operators of a node of the engine with a number that is not the node's: a checkpoint's.
+
+    In a backward pass nothing is recorded for another one, so that what has a number of its own
+    there is a forward pass that runs again.
+    """
+    events, nesting = trace.events, found.nesting
+    number = events.sequence[nesting.row]
+    nodes = engine_nodes(trace, events.sequence >= 0)
+    again = np.zeros(len(number), bool)
+    if not len(nodes) or not len(number):
+        return again
+    running = nest(nodes, events.lane[nodes], events.ts[nodes], events.end[nodes])
+    holder = innermost(running, nesting.lane, nesting.start)
+    node = np.where(holder >= 0, events.sequence[running.row[np.maximum(holder, 0)]], -1)
+    again = np.asarray((holder >= 0) & (number >= 0) & (number != node), bool)
+    for at, above in ancestors(nesting.parent):
+        again[at] |= again[above]
+    return again
 
 
 def _counted(

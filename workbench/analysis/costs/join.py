@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from workbench.analysis.communication_names import is_communication
 from workbench.analysis.costs.calls import WRAPPER, CostedCalls, Known, costed_calls
-from workbench.analysis.costs.cost import Cost
+from workbench.analysis.costs.cost import Cost, UncountedError, call_of
 from workbench.analysis.families import tensor_core
 from workbench.analysis.kernel_dtypes import kernel_dtype
 from workbench.analysis.operators import work_holders
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 Values = NDArray[np.int64]
 COST_COLUMNS = (
     *("name", "shapes", "kind", "dtype", "calls", "time_ns", "flops", "recomputed", "bytes"),
-    *("tensor_core_share", "reason"),
+    *("tensor_core_share", "strides", "reason"),
 )
 OUTSIDE = "(outside any operator)"
 NO_OPERATOR = "no operator was recorded around it (a graph, a compiled kernel, another library)"
@@ -51,6 +51,8 @@ class Costs:
     counted_ns: int
     """The part of it whose cost is known."""
     on_device: bool
+    tokens_per_step: float | None = None
+    """Indices that one table of embeddings is asked for; ``None`` without batches of sequences."""
 
     @property
     def coverage(self) -> float | None:
@@ -108,7 +110,28 @@ def find_costs(
         time_ns=int(table["time_ns"].sum()),
         counted_ns=int(table["time_ns"][counted].sum()),
         on_device=on_device,
+        tokens_per_step=_tokens(calls, chosen, 0 if ranges is None else len(ranges[0])),
     )
+
+
+def _tokens(calls: CostedCalls, chosen: NDArray[np.bool_], steps: int) -> float | None:
+    """The most that one table is asked for in a step: token and position tables do not add up."""
+    most = 0.0
+    for number, (name, shapes) in enumerate(calls.keys):
+        if name == "aten::embedding" and (asked := _asked(shapes)):
+            own = chosen & (calls.group == number) & ~calls.again & (calls.found.calls > 0)
+            most = max(most, asked * int(own.sum()) / max(steps, 1))
+    return most or None
+
+
+def _asked(shapes: str | None) -> int:
+    """How many indices, of a batch of sequences (two dimensions, more than one token each)."""
+    call = call_of("aten::embedding", shapes, [])
+    try:
+        found = call.dims(1)
+    except UncountedError:
+        return 0
+    return found[0] * found[1] if len(found) == 2 and found[1] > 1 else 0
 
 
 class _Rows:
@@ -119,6 +142,7 @@ class _Rows:
         self._sums: dict[tuple[str, str | None, str | None, str | None], dict[str, Any]] = {}
         size = len(calls.keys)
         self._count = np.zeros(size, np.int64)
+        self._again = np.zeros(size, np.int64)
         self._time = np.zeros(size, np.int64)
         self._wrapped = np.zeros(size, np.int64)
         self._core = np.zeros(size, np.int64)
@@ -130,6 +154,7 @@ class _Rows:
         calls = self._calls
         own = chosen & (calls.counted | (calls.found.calls > 0))
         np.add.at(self._count, calls.group[own], 1)
+        np.add.at(self._again, calls.group[own & calls.again], 1)
 
     def add_host(self, own: Values) -> None:
         self._add(np.arange(len(own)), own)
@@ -207,7 +232,9 @@ class _Rows:
         row["calls"] += calls
         row["time_ns"] += int(self._time[number])
         row["flops"] += cost.flops * calls
-        row["recomputed"] += cost.recomputed * calls
+        again = int(self._again[number])
+        row["recomputed"] += cost.recomputed * (calls - again) + cost.flops * again
+        row["strides"] = row["strides"] or self._calls.strides[number]
         row["bytes"] += cost.bytes * calls
         row["told"] += int(self._told[number])
         row["core"] += int(self._core[number])
@@ -222,7 +249,7 @@ class _Rows:
             {
                 **{"name": name, "shapes": shapes, "kind": kind, "dtype": dtype, "calls": 0},
                 **{"time_ns": 0, "flops": empty, "recomputed": empty, "bytes": empty},
-                **{"reason": reason, "told": 0, "core": 0},
+                **{"strides": None, "reason": reason, "told": 0, "core": 0},
             },
         )
 
