@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from workbench.errors import SettingError
 from workbench.settings import Settings
@@ -103,6 +103,7 @@ _RANKS: Mapping[str, tuple[Any, ...]] = {
 }
 """Values that are tried without being asked for by name, the more promising first; of the other
 fields all."""
+_SPREAD: tuple[Literal["ddp", "fsdp", "tp", "pp"], ...] = ("ddp", "fsdp", "tp", "pp")
 _UNSAID: Mapping[str, Any] = {"parallel": "none"}
 """What is in force where nothing is said of it."""
 FEWER = 0.1
@@ -182,6 +183,8 @@ def from_offers(
             continue
         values = offer.values if only is not None else _values(offer, effective)
         for place, value in enumerate(values):
+            if offer.field == "parallel" and value in _SPREAD:
+                continue  # see _spread
             if effective.get(offer.field, _UNSAID.get(offer.field)) == value:
                 continue
             refused = None if offer.state == "possible" else offer.reason or offer.state
@@ -204,7 +207,7 @@ def _spread(work: "Workload") -> Iterator[Candidate]:
     """
     from workbench.tuning.fresh import check_ranks
 
-    for mode in ("ddp", "fsdp", "tp", "pp"):
+    for mode in _SPREAD:
         change, refused = Settings(parallel=mode), None
         try:
             check_ranks(work, change)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from workbench.workload import Workload
     from workbench.workload.training import Training
 
-WHAT = "wb.verify"
+WHAT = "the comparison of settings"
 LEAD = 10
 """Steps that a block leaves out at least: its process has never trained before."""
 NO_LIMIT_S = 24 * 3600.0

@@ -34,7 +34,7 @@ BLOCK_S = (0.2, 2.0)
 STEPS = (4, 20)
 PIECE_SHARE, PIECE_LEAST_S = 1 / 3, 30.0
 """Nothing takes more of the budget than this, hung steps included, or so many seconds; only a
-compilation, which comes late, may take what is left."""
+compilation and ranks, which take their time to start, may take what is left."""
 COMPILING_S = 20.0
 """With less left, nothing is compiled any more: it could not come to its blocks."""
 TOO_LATE = "too little of the budget is left to compile and to measure it"
@@ -235,7 +235,8 @@ class Search:
         self._check_time()
         self.bar.trying = f"{change}"
         try:
-            limit = self._left_s() if change.compile else self._piece_s()
+            late = change.compile or change.ranks is not None
+            limit = self._left_s() if late else self._piece_s()
             duel = self._ring.fight(base, change, limit_s=limit)
             attempt = self._decided(candidate, duel)
         except (KeyboardInterrupt, OutOfTime) as stop:

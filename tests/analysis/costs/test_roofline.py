@@ -20,7 +20,13 @@ PEAKS = Peaks(
 
 
 def costs(*rows: dict[str, Any], on_device: bool = True) -> Costs:
-    empty = {"shapes": None, "strides": None, "recomputed": 0, "tensor_core_share": None, "reason": None}
+    empty = {
+        "shapes": None,
+        "strides": None,
+        "recomputed": 0,
+        "tensor_core_share": None,
+        "reason": None,
+    }
     made = [{**empty, "dtype": None, "calls": 1, "flops": 0, "bytes": 0, **row} for row in rows]
     table = pd.DataFrame(made, columns=list(COST_COLUMNS))
     for name in ("flops", "bytes", "recomputed"):
