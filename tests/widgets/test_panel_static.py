@@ -125,6 +125,16 @@ def loop(cap: Any, panel: Any, steps: int = 14) -> list[dict[str, Any]]:
     return said
 
 
+def test_a_loop_of_which_every_step_was_profiled_has_no_step_time(tmp_path: Path):
+    """One step before the window, whose beginning nobody marked, and then the window."""
+    cap = wb.capture(tmp_path / "mine", warmup=1, steps=3)
+    panel = wb.panel(cap, mode="static", folder=tmp_path)
+    loop(cap, panel, steps=4)
+
+    assert "every step that is kept ran under the profiler" in static_html(panel.desk)
+    panel.close()
+
+
 def test_a_capture_is_shown_while_its_loop_runs_and_cannot_be_switched(tmp_path: Path):
     cap = wb.capture(tmp_path / "mine", steps=3)
     panel = wb.panel(cap, mode="live", folder=tmp_path)

@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from workbench.figures import palette
 from workbench.pages.assets import page
 from workbench.pages.escape import escape, visible
@@ -42,7 +44,9 @@ def static_html(desk: "Desk") -> str:
         parts.append(findings_section(findings))
     if _count(steps):
         marks = [(c.number, c.step) for c in desk.session.changes if c.applied_ns is not None]
-        parts += ["<h3>Step time</h3>", step_picture(steps, marks)]
+        parts.append("<h3>Step time</h3>")
+        under = "<p>Not measured: every step that is kept ran under the profiler.</p>"
+        parts.append(step_picture(steps, marks) if np.isfinite(steps["step_ns"]).any() else under)
         mine, words = scope(desk, steps)
         parts += [f"<h3>Where a step goes{words}</h3>", parts_picture(part_totals(mine))]
         parts.append(table_html(parts_table(mine)))
@@ -188,7 +192,5 @@ def _count(steps: Any) -> int:
 
 
 def _median(values: Any) -> float | None:
-    import numpy as np
-
     there = values[np.isfinite(values)]
     return float(np.median(there)) if len(there) else None

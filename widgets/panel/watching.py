@@ -75,8 +75,11 @@ class Steps:
     def recorded_ns(self) -> tuple[int | None, int | None]:
         """When the steps under the profiler began and ended, of those that are kept."""
         with self._lock:
-            under = [(at - took, at) for _, at, took, _, profiled in self._rows if profiled]
-        return (int(under[0][0]), under[-1][1]) if under else (None, None)
+            under = [(at, took) for _, at, took, _, profiled in self._rows if profiled]
+        if not under:
+            return None, None
+        first, took = under[0]
+        return (first - int(took) if took == took else first), under[-1][0]
 
     @property
     def last_ns(self) -> int | None:
