@@ -79,7 +79,7 @@ class Steps:
         if not under:
             return None, None
         first, took = under[0]
-        return (first - int(took) if took == took else first), under[-1][0]
+        return (first - (int(took) if np.isfinite(took) else 0)), under[-1][0]
 
     @property
     def last_ns(self) -> int | None:
