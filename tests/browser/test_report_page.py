@@ -91,7 +91,7 @@ def test_what_is_folded_away_is_one_click_from_being_drawn(
     new_context: Callable[..., BrowserContext], written: Path
 ):
     page = Visit(new_context(), written).page
-    fold = page.locator(".wb-folded").first
+    fold = page.locator(".wb-folded").filter(has=page.locator(".wb-plot")).first
     expect(fold.locator("svg.main-svg").first).to_be_hidden()
     fold.locator("summary").first.click()
     expect(fold.locator("svg.main-svg").first).to_be_visible(timeout=30_000)
