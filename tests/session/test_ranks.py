@@ -4,6 +4,7 @@ import os
 import signal
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -83,8 +84,13 @@ class Loop:
         )
 
 
-def ranks_of_ours() -> list[psutil.Process]:
-    return [each for each in psutil.Process().children(recursive=True) if each.is_running()]
+def ranks_of_ours() -> list[str]:
+    """Launcher, warden and ranks; this process has children of other tests too."""
+    found = []
+    for each in psutil.Process().children(recursive=True):
+        with suppress(psutil.Error):
+            found.append(" ".join(each.cmdline()))
+    return [one for one in found if "workbench.parallel" in one or "torch.distributed" in one]
 
 
 def gone() -> bool:
