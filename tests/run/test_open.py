@@ -137,14 +137,6 @@ def test_a_trace_is_not_deleted_by_its_run(tmp_path: Path) -> None:
     assert path.exists()
 
 
-def test_tensorboard_gets_a_copy_under_the_name_it_looks_for(tmp_path: Path) -> None:
-    run = wb.open(gpu_trace().write(tmp_path / "t.json.gz"))
-    target = run.to_tensorboard(tmp_path / "log")
-    assert [p.name for p in target.iterdir()] == ["worker0.pt.trace.json.gz"]
-    with pytest.raises(WorkbenchError, match="there already"):
-        run.to_tensorboard(tmp_path / "log")
-
-
 def test_every_device_has_its_own_chart_and_an_unknown_one_is_refused(tmp_path: Path) -> None:
     trace = gpu_trace()
     for number, start in enumerate((1000, 1100, 1200)):

@@ -80,10 +80,8 @@ def find_collectives(
     if not devices and not len(trace.events.rows(Kind.OPERATOR, Kind.ANNOTATION)):
         return None
     records = Records(trace, launches)
-    kernels = _kernels(trace) if devices else np.empty(0, np.int64)
-    host = np.empty(0, np.int64) if len(kernels) else _host_ranges(trace)
-    rows = np.concatenate((kernels, host))
-    rows = rows[np.lexsort((trace.events.end[rows], trace.events.ts[rows]))]
+    rows = collective_rows(trace)
+    kernels = rows[trace.events.of_kind(Kind.KERNEL)[rows]]
     owner, calls = records.calls(rows)
     start = np.full(len(calls), np.iinfo(np.int64).max)
     end = np.full(len(calls), np.iinfo(np.int64).min)
@@ -102,6 +100,13 @@ def find_collectives(
         owned=owned,
         exposed=_exposed(trace, owned, device, steps, window),
     )
+
+
+def collective_rows(trace: Trace) -> NDArray[np.int64]:
+    """Rows of collectives in order of their start: kernels, or the host's ranges where none are."""
+    kernels = _kernels(trace) if device_indices(trace) else np.empty(0, np.int64)
+    rows = kernels if len(kernels) else _host_ranges(trace)
+    return rows[np.lexsort((trace.events.end[rows], trace.events.ts[rows]))]
 
 
 def _kernels(trace: Trace) -> NDArray[np.int64]:

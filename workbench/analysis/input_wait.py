@@ -70,14 +70,22 @@ def input_rows(trace: Trace) -> NDArray[np.intp]:
     return np.flatnonzero(named & events.of_kind(*_KINDS))
 
 
+def waiting_rows(trace: Trace, steps: Steps | None) -> NDArray[np.intp]:
+    """Rows of the waits of the thread that waits: its outermost ranges, of the whole trace."""
+    rows = input_rows(trace)
+    if not len(rows):
+        return rows
+    lane = _waiting_lane(trace, rows, steps)
+    return _outermost(trace, rows[trace.events.lane[rows] == lane])
+
+
 def input_wait(trace: Trace, window: Range, steps: Steps | None) -> InputWait | None:
     """Waiting inside a window that is told by the host's clock; ``None`` without loader records."""
-    rows = input_rows(trace)
+    rows = waiting_rows(trace, steps)
     if not len(rows):
         return None
     events = trace.events
-    lane = _waiting_lane(trace, rows, steps)
-    rows = _outermost(trace, rows[events.lane[rows] == lane])
+    lane = int(events.lane[rows[0]])
     start, end = events.ts[rows], events.end[rows]
     delivered = _delivered(trace, lane, start, end, steps)
     near = (start < window.end) & (end > window.start)

@@ -328,10 +328,23 @@ class Run(CostFace):
         return compare(self, other)
 
     def to_tensorboard(self, folder: str | Path) -> Path:
-        """Copy the traces to where TensorBoard's profiler plugin looks for them."""
-        from workbench.run.export import to_tensorboard
+        """Write a copy of the traces that TensorBoard's profiler plugin reads right.
 
-        return to_tensorboard(self.traces, Path(folder), name=self.name)
+        What it can show, and what it cannot, is in ``docs/tensorboard.md``.
+
+        Args:
+            folder: The folder that TensorBoard is started with; the Run gets one of its own in it.
+
+        Returns:
+            The Run's folder in it.
+
+        Raises:
+            MissingExtraError: The extra ``tensorboard`` is not installed.
+            RunError: The Run's folder is there already.
+        """
+        from workbench.run.to_tensorboard import to_tensorboard
+
+        return to_tensorboard(self.ranks, Path(folder), name=self.name)
 
     def perfetto(self, rank: int | None = None) -> PerfettoView:
         """Open a trace in the Perfetto UI, offline, served by this process to this machine only.
