@@ -6,6 +6,7 @@ from dataclasses import FrozenInstanceError
 import pytest
 import torch
 
+from tests.clinic.batches import first_batch
 from tests.house.files import ROOT
 from workbench import clinic
 from workbench.errors import WorkloadError
@@ -38,7 +39,7 @@ def test_every_case_names_a_finding_that_exists() -> None:
 def test_the_same_seed_gives_the_same_batches_and_weights(name: str) -> None:
     def first(seed: int) -> list[torch.Tensor]:
         work = clinic.case(name, seed=seed, scale=0.1).workload()
-        sample = work.data.collate_fn([work.data.dataset[index] for index in range(4)])
+        sample = first_batch(work.data)
         parts = sample[0] if isinstance(sample[0], list) else [sample[0]]
         return [*parts, sample[1], *work.model.parameters()]
 

@@ -73,6 +73,20 @@ def test_a_batched_optimizer_is_silent(tmp_path: Path) -> None:
     assert of(looped(batched, 1000).run(tmp_path), "WB205") is None
 
 
+def test_a_fused_optimizer_that_counts_its_steps_one_by_one_is_batched(tmp_path: Path) -> None:
+    """On a CPU ``_foreach_add_`` on the counters of steps is an ``add_`` for each parameter."""
+
+    def body(loop: Loop, at: float) -> None:
+        loop.trace.op("aten::mm", at, 400)
+        loop.trace.range("Optimizer.step#AdamW.step", at + 500, 400)
+        loop.trace.op("aten::_foreach_add_", at + 500, 210)
+        for each in range(100):
+            loop.trace.op("aten::add_", at + 500 + 2 * each, 1)
+        loop.trace.op("aten::_fused_adamw_", at + 720, 100)
+
+    assert of(looped(body, 1000, gpu=False).run(tmp_path), "WB205") is None
+
+
 def test_an_optimizer_behind_a_full_queue_costs_the_step_nothing(tmp_path: Path) -> None:
     """H05: 400 µs of host for 100 of device, and yet the device never waits for it."""
     run = looped(queued, 1015).run(tmp_path)

@@ -26,6 +26,8 @@ BATCHED = re.compile(
     r"_foreach_|_fused_|multi_tensor|^Torch-Compiled|^CompiledFunction|^triton_|^## Call Compiled"
 )
 """Operators that take all tensors at once."""
+FUSED = re.compile(r"_fused_")
+"""The whole update in one operator."""
 BACKWARD = re.compile(r"^autograd::engine::evaluate_function")
 """In the optimizer's step only where it calls a closure that trains the model."""
 
@@ -70,7 +72,10 @@ def optimizer_launches(
     lane = int(events.lane[rows[0]])
     operators = np.flatnonzero((events.kind == Kind.OPERATOR) & (events.lane == lane))
     operators = operators[inside((start, end), events.ts[operators])]
+    fused = operators[_named(trace, operators, FUSED)]
     single = operators[_named(trace, operators, SINGLE)]
+    if len(fused):  # beside it, a CPU counts each parameter's steps by an operator of its own
+        single = single[:0]
     work = events.rows(*DEVICE_WORK)
     work = work[launches.launch[work] >= 0]
     call = launches.launch[work]

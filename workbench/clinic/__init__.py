@@ -5,11 +5,11 @@
     from workbench import clinic
 
     patient = clinic.case("slow_decode")
-    run = wb.profile(patient.workload())
+    run = wb.profile(patient.workload(), patient.given(), record=patient.record)
     patient.question, patient.answer      # ask first, look later
 
-``CASES`` lists them all. Each is seeded, runs on two processor cores in well under a minute, and
-needs no file and no network.
+``CASES`` lists them all. Each is seeded, runs on two processor cores within a minute, and needs no
+file and no network.
 """
 
 from workbench.clinic.case import Case

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from workbench.errors import WorkloadError
-from workbench.settings import Settings
+from workbench.settings import Record, Settings
 
 if TYPE_CHECKING:
     from workbench.workload import Workload
@@ -26,13 +26,17 @@ class Case:
     finding: str = field(repr=False)
     """Code of the finding that must name it."""
     stall: str | None = field(repr=False)
-    """Part of the exposed input wait that must be the largest."""
+    """Part of the exposed input wait that must be the largest; ``None``: not a loader's fault."""
     plant: Callable[[int, float], "Workload"] = field(repr=False, compare=False)
     """Makes the workload from seed and scale."""
     cure: Mapping[str, Any] = field(default_factory=dict, repr=False, hash=False)
     """Settings that take the fault away; empty where only other code does."""
+    needs: Mapping[str, Any] = field(default_factory=dict, repr=False, hash=False)
+    """Settings that it is profiled with, sick or cured: two ranks, or a compiled model."""
+    record: Record = field(default=Record(), repr=False, hash=False)
+    """What must be recorded for the finding to see it."""
     needs_accelerator: bool = False
-    """Whether the fault shows only where batches are copied to a device."""
+    """Whether the fault costs time only where a device computes; a CPU's profile is silent."""
     seed: int = 0
     scale: float = 1.0
     """How large the fault is; with 0 nothing is planted, which is the healthy twin."""
@@ -48,9 +52,13 @@ class Case:
         """A fresh workload, whose data is a ``DataLoader``; the same for the same seed."""
         return self.plant(self.seed, self.scale)
 
-    def settings(self) -> Settings | None:
-        """The settings that cure it; ``None`` where only other code does."""
-        return Settings(**self.cure) if self.cure else None
+    def given(self) -> Settings:
+        """The settings that it is sick under."""
+        return Settings(**self.needs)
+
+    def settings(self) -> Settings:
+        """The same with what cures it; just the same where only other code does."""
+        return Settings(**{**self.needs, **self.cure})
 
     def cured(self) -> "Workload":
         """The workload that :meth:`settings` cures, or the one whose code is mended."""

@@ -1,5 +1,6 @@
 """Faults in what one sample or one batch costs, wherever it is made."""
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -7,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader
 
-from workbench.clinic.training import BATCH, FEATURES, SAMPLES, Rows, training
+from workbench.clinic.training import BATCH, FEATURES, SAMPLES, Rows, as_it_is, training
 from workbench.clinic.work import burn, far_read
 from workbench.workload import Workload
 
@@ -65,6 +66,22 @@ def number_by_number(samples: list[Any]) -> tuple[Tensor, Tensor]:
     return torch.tensor(rows), torch.tensor([label for _, label in samples])
 
 
+class Arrays(Rows):
+    """Samples as arrays, which are a step away from a tensor."""
+
+    def __getitem__(self, index: int) -> Any:
+        """An array, and the class."""
+        return self.rows[index].numpy(), int(self.labels[index])
+
+
+def list_of_arrays(samples: list[Any]) -> tuple[Tensor, Tensor]:
+    """Collate that hands a list of arrays to torch, which reads it number by number."""
+    with warnings.catch_warnings():  # torch warns, and few people read it
+        warnings.simplefilter("ignore", UserWarning)
+        rows = torch.tensor([row for row, _ in samples])
+    return rows, torch.tensor([label for _, label in samples])
+
+
 class Table(Rows):
     """A table in memory, whose columns are gathered row by row."""
 
@@ -96,6 +113,17 @@ def slow_collate(seed: int, scale: float) -> Workload:
     return training(loader, "slow collate", seed)
 
 
+def list_to_tensor(seed: int, scale: float) -> Workload:
+    """A batch is made of a list of arrays, which nobody has stacked."""
+    if scale == 0:
+        return training(DataLoader(Rows(seed, 1024), BATCH), "list to tensor", seed)
+    width = max(1, round(2 * LINES * scale)) * FEATURES
+    loader: DataLoader[Any] = DataLoader(
+        Arrays(seed, 1024, width), BATCH, collate_fn=list_of_arrays
+    )
+    return training(loader, "list to tensor", seed)
+
+
 def row_wise_table(seed: int, scale: float) -> Workload:
     """Thousands of rows that cost microseconds each, gathered one by one."""
     width = max(1, round(COLUMNS * scale))
@@ -111,8 +139,3 @@ class WholeBatches(Table):
     def __getitems__(self, indices: list[int]) -> Any:
         """The columns of all these rows, and their classes."""
         return list(self.rows[indices].T), self.labels[indices]
-
-
-def as_it_is(batch: Any) -> Any:
-    """Collate of what is a batch already."""
-    return batch
