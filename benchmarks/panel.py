@@ -70,6 +70,12 @@ CLICK = """(value) => {
   field.dispatchEvent(new Event("change", { bubbles: true }));
   return at;
 }"""
+OWN_NODES = """() => {
+  const walk = document.createTreeWalker(document.querySelector(".wb-panel"), NodeFilter.SHOW_ALL);
+  let count = 0;
+  while (walk.nextNode()) count += 1;
+  return count;
+}"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,6 +85,7 @@ class Row:
     minute: float
     heap: float
     nodes: int
+    own_nodes: int
     rss: float
     messages_s: float
     step: int
@@ -89,7 +96,8 @@ class Row:
     def __str__(self) -> str:
         return (
             f"| {self.minute:.0f} | {self.heap / 1e6:.1f} MB | {self.nodes} | "
-            f"{self.rss / 1e6:.0f} MB | {self.messages_s:.1f} | {self.step} | {self.threads} |"
+            f"{self.own_nodes} | {self.rss / 1e6:.0f} MB | {self.messages_s:.1f} | "
+            f"{self.step} | {self.threads} |"
         )
 
 
@@ -100,9 +108,12 @@ def look(page: Page, notebook: Notebook, cdp: CDPSession, began: float, last: An
     cdp.send("HeapProfiler.collectGarbage")
     heap = cdp.send("Runtime.getHeapUsage")["usedSize"]
     nodes = cdp.send("Memory.getDOMCounters")["nodes"]
+    own = page.evaluate(OWN_NODES)
     rate = (arrived - last[0]) / (now - last[1])
     last[:] = [arrived, now]
-    return Row(minute=(now - began) / 60, heap=heap, nodes=nodes, messages_s=rate, **told)
+    return Row(
+        minute=(now - began) / 60, heap=heap, nodes=nodes, own_nodes=own, messages_s=rate, **told
+    )
 
 
 def soak(page: Page, notebook: Notebook, minutes: float) -> tuple[list[Row], list[float]]:
@@ -150,7 +161,10 @@ def judged(rows: list[Row], waits: list[float], step_ms: float) -> list[str]:
 def main(minutes: float) -> int:
     """Measure; 1 when a target is missed."""
     with own_notebook() as notebook:
-        print("| minute | heap of the page | nodes | kernel | messages/s | step | threads |")
+        print(
+            "| minute | heap of the page | nodes | of the panel | kernel | messages/s | step | "
+            "threads |"
+        )
         rows, waits = soak(notebook.page, notebook, minutes)
         times = "panel.session.telemetry.columns()['step_ns']"
         step_ms = float(notebook.ask(f"float(__import__('numpy').nanmedian({times}))")) / 1e6

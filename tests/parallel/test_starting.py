@@ -1,7 +1,11 @@
 """What ranks import and read is the caller's own, wherever the caller stands."""
 
+import errno
 import os
+import shutil
+import socket
 import stat
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -9,7 +13,7 @@ from typing import Any
 import pytest
 
 from workbench.errors import WorkloadError
-from workbench.parallel import collectives
+from workbench.parallel import collectives, launchers
 from workbench.parallel.carrying import pack, unpack
 from workbench.parallel.job import rank_environment
 from workbench.parallel.launch import launch
@@ -63,3 +67,59 @@ def test_ranks_do_not_inherit_a_rank(monkeypatch: pytest.MonkeyPatch) -> None:
     assert launched(own) is None
     assert "MASTER_PORT" not in own
     assert own["PATH"] == os.environ["PATH"]
+
+
+def joined(rank: Any, payload: dict[str, Any]) -> float:
+    """The sum over all ranks, by a collective."""
+    import torch
+
+    rank.join("gloo", 60)
+    value = torch.ones(3) * (rank.number + 1)
+    torch.distributed.all_reduce(value)
+    return float(value[0])
+
+
+IPV6_ONLY = "ip link set lo up && ip addr del 127.0.0.1/8 dev lo && exec "
+"""A machine whose only address is ``::1``: what follows sees no IPv4, and no other network."""
+
+
+@pytest.mark.slow
+def test_ranks_meet_where_there_is_only_ipv6(tmp_path: Path) -> None:
+    """1 + 2 = 3; without a network namespace of one's own only the choice of address is tested."""
+    alone = ["unshare", "--net", "sh", "-c"]
+    if shutil.which("ip") is None or shutil.which("unshare") is None:
+        pytest.skip("needs ip and unshare (Debian: iproute2, util-linux)")
+    if subprocess.run([*alone, f"{IPV6_ONLY}true"], capture_output=True, check=False).returncode:
+        pytest.skip("this user may not make a network namespace")
+    program = tmp_path / "program.py"
+    program.write_text(
+        "from tests.parallel.test_starting import joined\n"
+        "from workbench.parallel.launch import launch\n"
+        "print(launch(joined, {}, world_size=2, time_limit_s=120))\n"
+    )
+    done = subprocess.run(
+        [*alone, f"{IPV6_ONLY}{sys.executable} {program}"],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        capture_output=True,
+        text=True,
+        timeout=180,
+        check=False,
+    )
+    assert done.stdout.strip() == "(3.0, 3.0)", done.stderr
+
+
+def test_the_address_of_ranks_is_one_that_this_machine_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def address() -> str:
+        arguments = launchers.torchrun(2, tmp_path).arguments
+        return arguments[arguments.index("--local-addr") + 1]
+
+    assert address() == "127.0.0.1"
+
+    class OnlyIPv6(socket.socket):
+        def bind(self, address: Any) -> None:
+            raise OSError(errno.EADDRNOTAVAIL, "Cannot assign requested address")
+
+    monkeypatch.setattr(launchers.socket, "socket", OnlyIPv6)
+    assert address() == "::1"

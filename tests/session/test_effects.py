@@ -5,7 +5,9 @@ from typing import Any
 import pytest
 
 from workbench.recording.telemetry import Telemetry
+from workbench.session.board import Board
 from workbench.session.effects import ChangeRow
+from workbench.session.orders import Orders
 from workbench.settings import Settings
 
 NAN = float("nan")
@@ -46,3 +48,26 @@ def test_a_change_is_compared_until_the_next_one_comes_and_then_never_again() ->
         assert known.effect.ratio == pytest.approx(0.5)
         assert (known.before_ns, known.after_ns) == (10 * MS, 5 * MS)
     assert telemetry.reads == 2
+
+
+def test_a_board_keeps_the_newest_changes_and_the_one_in_force() -> None:
+    """One was applied and 1,200 refused after it: the last 1,000 of these are kept beside it."""
+    board = Board(Settings())
+    same = {"asked_ns": 0, "step": 0, "before": Settings(), "after": Settings(clip_norm=1.0)}
+    board.changed_settings(ChangeRow(applied_ns=1, **same))
+    for _ in range(1200):
+        board.changed_settings(ChangeRow(error="refused", **same))
+    numbers = [row.number for row in board.rows]
+    assert numbers == [1, *range(202, 1202)]
+    assert board.last_applied is board.rows[0]
+    board.changed_settings(ChangeRow(applied_ns=2, **same))
+    assert [row.number for row in board.rows] == list(range(203, 1203))
+
+
+def test_bursts_that_are_over_give_way_and_those_that_wait_do_not() -> None:
+    orders = Orders(Board(Settings()))
+    waiting = orders.ask_burst(5, "asked for")
+    for _ in range(150):
+        orders.ask_burst(5, "by the clock").end("done")
+    assert orders.next_burst() is waiting
+    assert [burst.number for burst in orders.bursts] == [1, *range(51, 152)]

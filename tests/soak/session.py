@@ -148,12 +148,17 @@ def soak(minutes: float, folder: Path, *, sample_s: float = SAMPLE_S) -> Outcome
     began, lost, memory = time.monotonic(), 0, list[float]()
     seconds, warm_messages = 60 * minutes, (0, 0, 0.0)
     known, sampled = -1, 0.0
+    refused, applied, bursts = 0, list[float](), dict[int, Any]()
     session.start()
     for settings in _again(SWITCHES):
         session.replace(settings)
         if not session.wait(6, WAIT_S):
             break
         page.stay()
+        last = session.changes[-1]
+        refused += last.error is not None
+        applied += [] if last.applied_ns is None else [(last.applied_ns - last.asked_ns) / 1e6]
+        bursts |= {burst.number: burst.status for burst in session.state.bursts}
         for seen in (loop.seen.numbers, loop.seen.losses, loop.model.dtypes, loop.model.sizes):
             seen.clear()  # the loop's own growth
         steps = session.telemetry.columns(known + 1)["step"]
@@ -167,12 +172,13 @@ def soak(minutes: float, folder: Path, *, sample_s: float = SAMPLE_S) -> Outcome
             sampled = time.monotonic()
         if spent >= seconds and settings == SWITCHES[-1]:
             break
-    state, changes = session.state, session.changes
     spent = time.monotonic() - began
     heard = (page.messages - warm_messages[0]) / (spent - warm_messages[2])
     sent = (page.bytes_sent - warm_messages[1]) / (spent - warm_messages[2])
-    for burst in state.bursts:
+    for burst in session.state.bursts:
         burst.wait(WAIT_S)
+        bursts[burst.number] = burst.status
+    state, switches = session.state, session.changes_dropped + len(session.changes)
     panel.close()
     until = time.monotonic() + SETTLE_S
     while (left := _more(counts, _counted(process))) and time.monotonic() < until:
@@ -181,14 +187,13 @@ def soak(minutes: float, folder: Path, *, sample_s: float = SAMPLE_S) -> Outcome
     if left:
         left |= {thread.name: (0, 1) for thread in threading.enumerate()}
     edge = max(len(memory) // 5, 1)
-    applied = [(c.applied_ns - c.asked_ns) / 1e6 for c in changes if c.applied_ns is not None]
     return Outcome(
         minutes=spent / 60,
         steps=state.step,
-        switches=len(changes),
-        refused=sum(change.error is not None for change in changes),
-        bursts=sum(burst.status == "done" for burst in state.bursts),
-        failed_bursts=sum(burst.status == "failed" for burst in state.bursts),
+        switches=switches,
+        refused=refused,
+        bursts=sum(status == "done" for status in bursts.values()),
+        failed_bursts=sum(status == "failed" for status in bursts.values()),
         first_mb=statistics.median(memory[:edge]),
         last_mb=statistics.median(memory[-edge:]),
         most_mb=max(memory),

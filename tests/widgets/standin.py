@@ -33,6 +33,7 @@ class StandIn:
         self.state = State(status="ready", doing="Nothing runs yet.")
         self.telemetry = Planted()
         self.changes: tuple[Change, ...] = ()
+        self.changes_dropped = 0
         self.watch_changes = False
         self.burst_every_s: float | None = None
         self.asked: list[Any] = []

@@ -184,8 +184,9 @@ class Desk:
         key = tuple((c.number, c.effect, c.error) for c in changes)
         if self._changes is not None and self._changes[0] == key:
             return self._changes[1]
-        told = changes_section(changes)
-        for row, change in zip(told["rows"], changes[told["earlier"] :], strict=True):
+        told = changes_section(changes, self.session.changes_dropped)
+        shown = changes[len(changes) - len(told["rows"]) :]
+        for row, change in zip(told["rows"], shown, strict=True):
             at = change.applied_ns
             row["at_s"] = None if at is None else self.feed.seconds(at)
         self._changes = (key, told)

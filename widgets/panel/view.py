@@ -73,8 +73,13 @@ def number(value: Any) -> float | None:
     return float(value) if value is not None and np.isfinite(value) else None
 
 
-def changes_section(changes: Sequence[Any]) -> dict[str, Any]:
-    """The newest changes of switches, with the medians of what their effects compare."""
+def changes_section(changes: Sequence[Any], dropped: int = 0) -> dict[str, Any]:
+    """The newest changes of switches, with the medians of what their effects compare.
+
+    Args:
+        changes: Those that the session tells of.
+        dropped: How many it had before them.
+    """
     rows = [_change(change) for change in changes[-MOST_SHOWN:]]
     last: dict[str, dict[str, str]] = {}
     for change in changes:
@@ -87,7 +92,7 @@ def changes_section(changes: Sequence[Any]) -> dict[str, Any]:
             last.update(dict.fromkeys(names, told))
     return {
         "rows": rows,
-        "earlier": len(changes) - len(rows),
+        "earlier": dropped + len(changes) - len(rows),
         "fields": last,
         "in_force": number_in_force(changes),
     }

@@ -117,6 +117,7 @@ class Watching:
     """
 
     changes: tuple[Any, ...] = ()
+    changes_dropped = 0
     watch_changes = False
     burst_every_s: float | None = None
 

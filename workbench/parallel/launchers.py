@@ -1,5 +1,6 @@
 """What starts the ranks of a job: one small function for each way."""
 
+import socket
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -28,9 +29,19 @@ def torchrun(world_size: int, folder: Path) -> Command:
             *("--nproc-per-node", str(world_size), "--max-restarts", "0"),
             *("--rdzv-backend", "c10d", "--rdzv-conf", "store_type=file"),
             *("--rdzv-endpoint", str(folder / "rendezvous"), "--rdzv-id", folder.name),
-            *("--local-addr", "127.0.0.1", "--no-python", *_worker(folder)),
+            *("--local-addr", _own_address(), "--no-python", *_worker(folder)),
         )
     )
+
+
+def _own_address() -> str:
+    """Where this machine hears itself: machines without IPv4 have ``::1`` only."""
+    with socket.socket() as probe:
+        try:
+            probe.bind(("127.0.0.1", 0))
+        except OSError:
+            return "::1"
+    return "127.0.0.1"
 
 
 _SESSION_FOLDERS = ("OMPI_MCA_orte_tmpdir_base", "PRTE_MCA_prte_tmpdir_base")

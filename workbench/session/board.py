@@ -9,6 +9,9 @@ from workbench.session.listeners import Kind, Listeners
 from workbench.session.records import Status
 from workbench.settings import Settings
 
+CHANGES_KEPT = 1000
+"""Changes of settings that are told of: each costs memory, and its readers read all of them."""
+
 
 class Board:
     """The present state, and who is told when it changes.
@@ -29,7 +32,11 @@ class Board:
         self.effective: dict[str, Any] = {}
         """What is in force by name; replaced, never changed."""
         self.step = 0
-        self.rows: list[ChangeRow] = []
+        self.rows: tuple[ChangeRow, ...] = ()
+        """The newest changes; replaced, never changed."""
+        self.changes_made = 0
+        self.last_applied: ChangeRow | None = None
+        """The change that brought the settings in force."""
         self.ending = False
         """From then on only the end itself is shown."""
         self.listeners = Listeners()
@@ -73,7 +80,12 @@ class Board:
             finally:
                 self._waiters -= 1
 
-    @property
-    def last_applied(self) -> ChangeRow | None:
-        """The change that brought the settings in force."""
-        return next((row for row in reversed(self.rows) if row.applied_ns is not None), None)
+    def changed_settings(self, row: ChangeRow) -> None:
+        """One change more; the oldest gives way, but never the one that is in force."""
+        self.changes_made += 1
+        row.number = self.changes_made
+        if row.applied_ns is not None:
+            self.last_applied = row
+        old = self.rows[: max(0, len(self.rows) + 1 - CHANGES_KEPT)]
+        kept = tuple(one for one in old if one is self.last_applied)
+        self.rows = (*kept, *self.rows[len(old) :], row)

@@ -33,7 +33,7 @@ class Compared:
 class ChangeRow:
     """A change as it grows."""
 
-    number: int
+    number: int = 0
     asked_ns: int
     step: int
     before: Settings
@@ -44,11 +44,14 @@ class ChangeRow:
     _known: tuple[int, Compared] = field(default=(0, Compared()), repr=False)
     _settled: bool = field(default=False, repr=False)
     """Whether nothing more will be known: the next change has come."""
+    _final: Change | None = field(default=None, repr=False)
 
     def record(self, telemetry: Telemetry, until: int | None) -> Change:
         """The change as it is known now; ``until`` is the step at which the next one came."""
+        if self._final is not None:
+            return self._final
         known = self._compared(telemetry, until)
-        return Change(
+        told = Change(
             number=self.number,
             asked_ns=self.asked_ns,
             applied_ns=self.applied_ns,
@@ -62,6 +65,9 @@ class ChangeRow:
             after_ns=known.after_ns,
             per=known.per,
         )
+        if self._settled or self.applied_ns is None:
+            self._final = told
+        return told
 
     def _compared(self, telemetry: Telemetry, until: int | None) -> Compared:
         if self.applied_ns is None:

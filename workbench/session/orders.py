@@ -9,6 +9,10 @@ from workbench.session.burst import Burst
 from workbench.session.trial import Trial
 from workbench.settings import Settings
 
+UNDOS_KEPT = 1000
+BURSTS_KEPT = 100
+"""Of those that are over; their Runs stay on disk."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
@@ -34,14 +38,16 @@ class Orders:
         self.ending = False
         self.keep = False
         """Whether trained weights stay at the end."""
-        self.bursts: list[Burst] = []
+        self.bursts: tuple[Burst, ...] = ()
+        """The newest; replaced, never changed."""
         self.trial: Trial | None = None
         """The last one that was asked for."""
         self.trials: deque[Trial] = deque()
         """Those that nobody has taken up."""
         self._board = board
         self._asked: Asked | None = None
-        self._before: list[Settings] = []
+        self._bursts_asked = 0
+        self._before: deque[Settings] = deque(maxlen=UNDOS_KEPT)
 
     @property
     def pending(self) -> Settings | None:
@@ -118,8 +124,11 @@ class Orders:
     def ask_burst(self, steps: int, reason: str) -> Burst:
         """A burst from the next step on."""
         with self._board.changed:
-            burst = Burst(number=len(self.bursts) + 1, steps=steps, reason=reason)
-            self.bursts.append(burst)
+            self._bursts_asked += 1
+            burst = Burst(number=self._bursts_asked, steps=steps, reason=reason)
+            over = [one for one in self.bursts if one.over]
+            gone = set(over[: max(0, len(over) - BURSTS_KEPT)])
+            self.bursts = (*(one for one in self.bursts if one not in gone), burst)
             self._board.changed.notify_all()
         self._board.tell("burst")
         return burst

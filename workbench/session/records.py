@@ -39,7 +39,7 @@ class State:
     overhead_ratio: float | None = None
     """Step time with telemetry over step time without it, by its own clocks; 1.004 is 0.4 %."""
     bursts: "tuple[Burst, ...]" = ()
-    """All of this session, oldest first."""
+    """The newest 100 of this session and those that wait, oldest first; older Runs are on disk."""
     trial: "Trial | None" = None
     """The last comparison that was asked for."""
     notes: tuple[str, ...] = ()

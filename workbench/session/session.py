@@ -230,7 +230,7 @@ class Session:
             epoch=engine.live.course.epochs,
             samples_per_s=self._samples_per_s(),
             overhead_ratio=engine.overhead_ratio(),
-            bursts=tuple(orders.bursts),
+            bursts=orders.bursts,
             trial=orders.trial,
             notes=(*board.notes, *map(_lane, range(len(self.ranks)), self.ranks)),
         )
@@ -260,13 +260,22 @@ class Session:
 
     @property
     def changes(self) -> tuple[Change, ...]:
-        """All changes of settings, oldest first."""
-        rows = list(self._engine.board.rows)
+        """The newest 1,000 changes of settings, oldest first; :attr:`changes_dropped` are gone.
+
+        The change that brought the settings in force is always among them.
+        """
+        rows = self._engine.board.rows
         known, found, until = self._engine.telemetry, list[Change](), None
         for row in reversed(rows):
             found.append(row.record(known, until))
             until = until if row.applied_ns is None else row.step
         return tuple(reversed(found))
+
+    @property
+    def changes_dropped(self) -> int:
+        """How many older changes are no longer told of; the numbers of the others go on."""
+        rows = self._engine.board.rows
+        return rows[-1].number - len(rows) if rows else 0
 
     def offers(self) -> tuple[Offer, ...]:
         """What every switch could do on this workload and machine."""

@@ -28,7 +28,6 @@ def switch(live: Live) -> None:
         board.tell("state")
         return
     row = ChangeRow(
-        number=len(board.rows) + 1,
         asked_ns=asked.asked_ns,
         step=board.step,
         before=before,
@@ -55,7 +54,7 @@ def switch(live: Live) -> None:
         board.trouble(None)
         if not asked.undoing:
             orders.remember(before)
-    board.rows.append(row)
+    board.changed_settings(row)
     board.tell("change")
     board.say("running" if orders.running else "paused", f"In force: {board.settings}.")
 
@@ -68,9 +67,8 @@ def take_back(live: Live, row: ChangeRow, text: str, remedy: str) -> None:
     live.orders.forget(row.before)
     enter(live, row.before)
     now = time.monotonic_ns()
-    board.rows.append(
+    board.changed_settings(
         ChangeRow(
-            number=len(board.rows) + 1,
             asked_ns=now,
             applied_ns=now,
             step=board.step,
