@@ -39,6 +39,8 @@ _DEPTH = np.full(max(Kind) + 1, len(Kind), np.int8)
 _OUTSIDE_IN = (Kind.ANNOTATION, Kind.PYTHON, Kind.OPERATOR, Kind.RUNTIME, Kind.DRIVER)
 _DEPTH[list(_OUTSIDE_IN)] = range(len(_OUTSIDE_IN))
 
+_TIES_AT_ONCE = 1 << 16
+
 
 def assemble(source: str, gathered: Gatherer, header: Mapping[str, Any], notes: Notes) -> Trace:
     """Finish the columns; the gatherer is empty afterwards."""
@@ -126,13 +128,35 @@ def _order(
         rows = rows[np.argsort(ts[rows], kind="stable")]
     start = ts[rows]
     tied = np.flatnonzero(start[1:] == start[:-1])
-    if len(tied):
-        is_tied = np.zeros(len(rows), bool)
-        is_tied[tied] = is_tied[tied + 1] = True
-        members = np.flatnonzero(is_tied)
-        among = rows[members]
-        rows[members] = among[np.lexsort((*enclosing(among), -dur[among], start[members]))]
+    begin = 0
+    while begin < len(tied):
+        end = min(begin + _TIES_AT_ONCE, len(tied))
+        while end < len(tied) and tied[end] == tied[end - 1] + 1:
+            end += 1
+        _order_ties(rows, start, tied[begin:end], dur, enclosing)
+        begin = end
     return rows, start
+
+
+def _order_ties(
+    rows: NDArray[np.int64],
+    start: NDArray[np.int64],
+    tied: NDArray[np.int64],
+    dur: NDArray[np.int64],
+    enclosing: Callable[[NDArray[np.int64]], tuple[NDArray[Any], ...]],
+) -> None:
+    """Put those that start with the next one into order, where file order is not that already."""
+    is_tied = np.zeros(tied[-1] - tied[0] + 2, bool)
+    is_tied[tied - tied[0]] = is_tied[tied - tied[0] + 1] = True
+    members = np.flatnonzero(is_tied) + tied[0]
+    among, at = rows[members], start[members]
+    keys = (*enclosing(among), -dur[among], at)
+    wrong, equal = np.zeros(len(members) - 1, bool), np.ones(len(members) - 1, bool)
+    for key in reversed(keys):
+        wrong |= equal & (key[1:] < key[:-1])
+        equal &= key[1:] == key[:-1]
+    if wrong.any():
+        rows[members] = among[np.lexsort(keys)]
 
 
 def _enclosing(

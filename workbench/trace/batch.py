@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from workbench.trace import stamps
 from workbench.trace.columns import packed
-from workbench.trace.schema import DURATIONS, FAST, FLOWS, INSTANTS, Family
+from workbench.trace.schema import DURATIONS, FLOWS, INSTANTS, Family
 
 _MARKS = ("B", "E")
 
@@ -24,7 +24,7 @@ class Batch:
     def __init__(self, events: Sequence[Any], family: Family) -> None:
         self.family = family
         self._events = events
-        self._of = {family.phases[kind]: of for kind, of in _by_type(events).items()}
+        self._of = _by_phase(events, family)
         self.counts = {phase: len(members) for phase, members in self._of.items()}
         self.durations, self.marks = self._ordered(DURATIONS), self._ordered(_MARKS)
         self.instants = self._ordered(INSTANTS)
@@ -48,7 +48,7 @@ class Batch:
     def _ns(self, values: list[Any]) -> NDArray[np.int64]:
         if not values:
             return _NO_STAMPS
-        if self.family is FAST:
+        if self.family.rounds:
             us = packed(values, "d")
             if not stamps.fits_doubles(us):
                 raise stamps.NeedsExactStampsError
@@ -59,15 +59,12 @@ class Batch:
 _NO_STAMPS = np.empty(0, np.int64)
 
 
-def _by_type(events: Sequence[Any]) -> dict[Any, Sequence[Any]]:
-    kinds = set(map(type, events))
-    if len(kinds) == 1:
-        return {kinds.pop(): events}
-    found: dict[Any, list[Any]] = {kind: [] for kind in kinds}
+def _by_phase(events: Sequence[Any], family: Family) -> dict[str, list[Any]]:
+    found: dict[Any, list[Any]] = {kind: [] for kind in family.phases}
     append = {kind: members.append for kind, members in found.items()}
     for event in events:
         append[event.__class__](event)
-    return dict(found)
+    return {family.phases[kind]: members for kind, members in found.items() if members}
 
 
 def chosen(events: Sequence[Any], places: NDArray[np.intp]) -> Sequence[Any]:

@@ -72,6 +72,13 @@ KINDS: dict[str, Kind] = {
     "collective_comm": Kind.KERNEL,
 }
 
+USUAL = (
+    *KINDS,
+    *("Operator", "Runtime", "Kernel", "Memcpy", "Memset", "Trace"),
+    *("ac2g", "fwdbwd", "async", "async_gpu", "async_cpu_to_gpu", "cpu_instant_event", ""),
+)
+"""Categories as torch spells them: no text is made of them, one object stands for each."""
+
 BY_NAME = ("mtia_ccp_events",)
 """Categories that mix kernels and copies: the name and the stream decide."""
 

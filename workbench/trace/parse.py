@@ -12,7 +12,7 @@ from workbench.trace.gather import Gatherer
 from workbench.trace.layout import BETWEEN, CONTINUES, EVENT_START, Layout, learn
 from workbench.trace.lenient import to_event
 from workbench.trace.notes import Notes
-from workbench.trace.schema import EXACT, FAST, UNTYPED, WHOLE, end_of_first
+from workbench.trace.schema import EXACT, FAST, UNTYPED, USUAL, WHOLE, end_of_first
 from workbench.trace.stamps import NeedsExactStampsError
 
 _CLOSING = re.compile(rb"\}[ \t\r\n]*+,?[ \t\r\n]*+\]")
@@ -24,6 +24,7 @@ _BETWEEN_EVENTS = b" \t\r\n,"
 _BRACKETS = b"]} \t\r\n"
 _WINDOW = 1 << 14
 _STRAY = "stray text between records"
+_MORE_LENIENT = {USUAL: FAST, WHOLE: EXACT}
 
 
 class Taken(NamedTuple):
@@ -57,7 +58,7 @@ class Parser:
         self._gatherer = gatherer
         self._notes = notes
         self._form = form
-        self._family = FAST
+        self._family = USUAL
         self._layout: Layout | None = None
         self._lines = False
         self.read = 0
@@ -148,8 +149,8 @@ class Parser:
             self._add_array(view)
             return
         except msgspec.ValidationError:
-            if self._family is WHOLE:
-                self._family = EXACT
+            if self._family in _MORE_LENIENT:
+                self._family = _MORE_LENIENT[self._family]
                 self._add_array(view)
                 return
             events = self._to_events(UNTYPED.decode(view))

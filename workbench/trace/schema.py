@@ -1,17 +1,20 @@
 """The events of the Chrome trace format, as msgspec decodes them: one struct per phase.
 
-Three families differ only in how they take time stamps. ``FAST`` takes numbers as doubles; stamps
-that a double would round are whole numbers in ``WHOLE``, and keep their text in ``EXACT``.
+The families differ in how they take time stamps. ``FAST`` takes numbers as doubles; stamps that a
+double would round are whole numbers in ``WHOLE``, and keep their text in ``EXACT``. ``USUAL`` is
+``FAST`` for files with no other categories than torch's own, of which no text has to be made.
 
 ``args`` of durations stay text at first. They are parsed in a second step, all of one group of
 categories together, into a struct that has only what such records carry: that halves the time.
 """
 
 import re
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 from msgspec import Raw, Struct, field
+
+from workbench.trace import categories
 
 NAN = float("nan")
 NOTHING = Raw(b"")
@@ -149,27 +152,28 @@ UNREAD = ("b", "n", "e", "S", "T", "p", "F", "P", "N", "O", "D", "V", "v", "c", 
 """Phases of the format (async, sample, object, memory dump, mark) that hold nothing we use."""
 
 _PLACE = [("pid", int | str, ""), ("tid", int | str, "")]
-_COMMON = [("cat", str, ""), ("name", str, ""), *_PLACE]
-"""In the order in which Kineto writes them: msgspec looks for the next field first."""
 
 
 class Family:
     """The structs of all phases for one way of taking stamps, and the decoders made of them."""
 
-    def __init__(self, stamp: Any, missing: Any) -> None:
+    def __init__(self, stamp: Any, missing: Any, category: Any = str) -> None:
+        self.rounds = stamp is float
         time = ("ts", stamp, missing)
         arguments = ("args", Raw, NO_ARGUMENTS)
+        # In the order in which Kineto writes them: msgspec looks for the next field first.
+        common = [("cat", category, ""), ("name", str, ""), *_PLACE]
         fields: dict[str, list[Any]] = {
-            "X": [*_COMMON, time, ("dur", float, 0.0), arguments],
-            "B": [*_COMMON, time, ("dur", float, 0.0), arguments],
+            "X": [*common, time, ("dur", float, 0.0), arguments],
+            "B": [*common, time, ("dur", float, 0.0), arguments],
             "E": [*_PLACE, time],
-            "C": [*_COMMON, time, ("id", Any, None), ("args", dict[str, Any], {})],
+            "C": [*common, time, ("id", Any, None), ("args", dict[str, Any], {})],
             "M": [("name", str, ""), *_PLACE, ("args", LabelArguments, NO_LABELS)],
         }
         for phase in FLOWS:
-            fields[phase] = [("id", int | str, -1), *_PLACE, time, ("cat", str, "")]
+            fields[phase] = [("id", int | str, -1), *_PLACE, time, ("cat", category, "")]
         for phase in INSTANTS:
-            fields[phase] = [*_COMMON, time, ("args", MemoryArguments, NO_MEMORY)]
+            fields[phase] = [*common, time, ("args", MemoryArguments, NO_MEMORY)]
         for phase in UNREAD:
             fields[phase] = []
         self.structs: dict[str, Any] = {
@@ -186,6 +190,7 @@ class Family:
         self.event = msgspec.json.Decoder(union, strict=False)
 
 
+USUAL = Family(float, NAN, Literal[categories.USUAL])
 FAST = Family(float, NAN)
 WHOLE = Family(int, None)
 EXACT = Family(Raw, NOTHING)
