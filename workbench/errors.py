@@ -41,6 +41,10 @@ class ReportError(WorkbenchError):
     """A report could not be made or written."""
 
 
+class LessonError(WorkbenchError):
+    """An exercise of a lesson is not solved yet."""
+
+
 class GateError(WorkbenchError):
     """A gate could not be measured, or what it judged became worse."""
 

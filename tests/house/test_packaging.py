@@ -17,7 +17,7 @@ DATA = (".js", ".css", ".html", ".json", ".csv", ".typed")
 BESIDE = {
     "widgets/": ("workbench/widgets/", (".py", *DATA)),
     "notebooks/": ("workbench/_notebooks/", (".ipynb",)),
-    "datasets/": ("workbench/_cards/", (".md",)),
+    "datasets/": ("workbench/_cards/", (".md", ".trace.json.gz")),
     "workbench/": ("workbench/", (".py", *DATA)),
 }
 
@@ -73,7 +73,7 @@ def test_cards_carry_no_python(built: Path):
     cards = [name for name in wheel_names(built) if name.startswith("workbench/_cards/")]
 
     assert cards
-    assert all(name.endswith(".md") for name in cards)
+    assert all(name.endswith((".md", ".trace.json.gz")) for name in cards)
 
 
 def test_a_wheel_straight_from_the_clone_is_the_same(clone: Path, built: Path):

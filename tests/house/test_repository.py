@@ -72,7 +72,7 @@ def test_data_sets_hold_no_python():
     stored = [Path(name) for name in project_files() if name.startswith("datasets/")]
 
     assert stored
-    assert {path.suffix for path in stored} == {".md"}
+    assert {"".join(path.suffixes) for path in stored} == {".md", ".trace.json.gz"}
 
 
 def test_every_folder_of_code_is_a_package():

@@ -9,10 +9,11 @@
     patient.question, patient.answer      # ask first, look later
 
 ``CASES`` lists them all. Each is seeded, runs on two processor cores within a minute, and needs no
-file and no network.
+file and no network. ``grade`` checks the answers of the lessons.
 """
 
+from workbench.clinic import grade
 from workbench.clinic.case import Case
 from workbench.clinic.cases import CASES, case
 
-__all__ = ["CASES", "Case", "case"]
+__all__ = ["CASES", "Case", "case", "grade"]
