@@ -50,13 +50,9 @@ def module_table(trace: Trace, launches: Launches, range: Range | None) -> pd.Da
     import pandas as pd
 
     events = trace.events
-    codes = trace.name_codes(lambda name: name.startswith(PREFIX))
-    rows = np.flatnonzero(np.isin(events.name, codes) & (events.kind == Kind.PYTHON))
-    if range is not None:
-        rows = rows[(events.ts[rows] >= range.start) & (events.ts[rows] < range.end)]
-    if not len(rows):
+    nesting = module_records(trace, range)
+    if nesting is None:
         return None
-    nesting = nest(rows, events.lane[rows], events.ts[rows], events.end[rows])
     place, parent, name = _places(nesting, events.name[nesting.row])
     has_work = len(events.rows(*DEVICE_WORK)) > 0
     forward, backward = _device_time(trace, launches, nesting)
@@ -90,6 +86,25 @@ def module_table(trace: Trace, launches: Launches, range: Range | None) -> pd.Da
     return table
 
 
+def module_records(trace: Trace, range: Range | None) -> Nesting | None:  # noqa: A002
+    """The calls of modules, those inside others below them; ``None`` without any."""
+    events = trace.events
+    codes = trace.name_codes(lambda name: name.startswith(PREFIX))
+    rows = np.flatnonzero(np.isin(events.name, codes) & (events.kind == Kind.PYTHON))
+    if range is not None:
+        rows = rows[(events.ts[rows] >= range.start) & (events.ts[rows] < range.end)]
+    if not len(rows):
+        return None
+    return nest(rows, events.lane[rows], events.ts[rows], events.end[rows])
+
+
+def places_of(trace: Trace, nesting: Nesting) -> tuple[Values, list[str]]:
+    """Of each call its place in the tree of modules, and the path of each place."""
+    place, parent, name = _places(nesting, trace.events.name[nesting.row])
+    paths = _paths(parent, [trace.names[code].removeprefix(PREFIX) for code in name])
+    return place, [BETWEEN.join(path) for path in paths]
+
+
 def _places(nesting: Nesting, name: NDArray[np.int32]) -> tuple[Values, Values, Values]:
     """Place in the tree of each record; parent place and name code of each place."""
     place = np.full(len(name), -1, np.int64)
@@ -118,13 +133,13 @@ def _device_time(trace: Trace, launches: Launches, nesting: Nesting) -> tuple[Va
     forward, backward = np.zeros(len(nesting.row), np.int64), np.zeros(len(nesting.row), np.int64)
     np.add.at(forward, holder[holder >= 0], events.dur[work[holder >= 0]])
     rest = holder < 0
-    answered = _answered(trace, nesting, call[rest])
-    known = answered >= 0
-    np.add.at(backward, answered[known], events.dur[work[rest][known]])
+    behind = answered(trace, nesting, call[rest])
+    known = behind >= 0
+    np.add.at(backward, behind[known], events.dur[work[rest][known]])
     return forward, backward
 
 
-def _answered(trace: Trace, nesting: Nesting, call: Values) -> Values:
+def answered(trace: Trace, nesting: Nesting, call: Values) -> Values:
     """The module whose operator is answered by the engine's node that made each call, or -1."""
     events = trace.events
     nodes = engine_nodes(trace, events.sequence >= 0)

@@ -27,7 +27,14 @@ from workbench.recording.window import Window
 from workbench.settings import Record, Settings
 
 if TYPE_CHECKING:
+    from workbench.workload import Workload
     from workbench.workload.training import Training
+
+
+_RANKS = (
+    "ranks wait for one another in every step, so that none runs one more for it; work is counted "
+    "from the shapes in the trace"
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +55,7 @@ def measure(
     measured: Measured,
     *,
     agree: Callable[[Any], Any] | None = None,
+    work: "Workload | None" = None,
     last: Callable[["Training"], None] | None = None,
 ) -> Window:
     """Run and record one prepared workload; ``measured`` grows by what was found.
@@ -59,6 +67,7 @@ def measure(
         measured: What will be written.
         agree: Among ranks, turns what one has decided into what all do. Ceilings are not measured
             then: each rank would wait for the others.
+        work: The workload, where its training is kept and one more step must leave no mark.
         last: Is given the training before it ends.
     """
     began, compiled = time.monotonic(), compile_counters()
@@ -83,12 +92,29 @@ def measure(
         )
         ceilings = None
         if agree is None:
-            ceilings = Ceilings(loop=loop, device=training.device, loader=training.effective)
+            ceilings = Ceilings(
+                loop=loop,
+                device=training.device,
+                loader=training.effective,
+                keeps_one=order.record.shapes,
+            )
         window = _record(bench, ceilings, order, measured, began)
         measured.input_checks = checks.to_json(batches_in_epoch=loop.epoch_length)
         measured.samples_per_step = training.samples_per_step
         measured.loss_scale = training.loss_scale()
         measured.notes[:0] = training.notes
+        if ceilings is not None and order.record.shapes:
+            _record_costs(
+                training=training,
+                loop=loop,
+                ceilings=ceilings,
+                order=order,
+                measured=measured,
+                work=work,
+                began=began,
+            )
+        elif order.record.shapes:
+            measured.cost_step = {"reason": _RANKS}
         if last is not None:
             last(training)
         if loop.epoch_length is not None:
@@ -152,6 +178,33 @@ def _record(
         measured.replay_ns, measured.loader_alone = ceilings.replay_ns, ceilings.loader_alone()
         measured.notes += ceilings.notes
     return window
+
+
+def _record_costs(
+    *,
+    training: "Training",
+    loop: Loop,
+    ceilings: Ceilings,
+    order: Order,
+    measured: Measured,
+    work: "Workload | None",
+    began: float,
+) -> None:
+    """One more step, for what its operators are asked."""
+    from workbench.profiling.cost_step import record_costs
+
+    loop.progress.stage("counting the work of a step")
+    limit, timings = order.time_limit_s, measured.timings()
+    steady = [] if timings is None else timings.step_ns[timings.warmup :]
+    record_costs(
+        training,
+        ceilings.spare,
+        measured,
+        work=work if order.keep_training else None,
+        step_ns=statistics.median(steady) if steady else 0.0,
+        left_s=None if limit is None else max(began + limit - time.monotonic(), 0.0),
+        serve=loop.serve,
+    )
 
 
 def _block(bench: Bench, count: int, measured: Measured) -> Block:

@@ -114,7 +114,7 @@ def _profile_here(
 
     warm_up()
     prepared = prepare(work, order.settings, keep_training=order.keep_training)
-    window = measure(prepared, order, bar, measured)
+    window = measure(prepared, order, bar, measured, work=work)
     measured.dtypes = dtype_costs(measured.effective, order.settings)
     return write_run(target, window, measured, base=base)
 

@@ -47,6 +47,7 @@ class Measured:
     peak_memory: dict[str, int | None] | None = None
     loss: float | None = None
     costs: list[dict[str, Any]] | None = None
+    cost_step: dict[str, Any] | None = None
 
     def timings(self) -> Timings | None:
         """Step times for ``run.json``; ``None`` when nothing was measured without the profiler."""
@@ -120,6 +121,7 @@ def write_run(target: Path, window: Window, measured: Measured, *, base: Path) -
             loss=measured.loss,
             peaks=known_peaks(str(measured.effective.get("device") or "cpu")),
             costs=measured.costs,
+            cost_step=measured.cost_step,
         )
     if new.folder is None:
         raise AssertionError("the block above either publishes the Run or raises")

@@ -67,6 +67,10 @@ class Ceilings:
     samples: int | None = 0
     epochs: int = 0
     notes: list[str] = field(default_factory=list)
+    keeps_one: bool = False
+    """Whether the last part sets a batch aside."""
+    spare: list[Any] = field(default_factory=list)
+    """A batch that nothing was done with, once the last part has drawn its own."""
 
     def measure(self, before: Before, *, last: bool) -> None:
         """A part of the measurement; the last one ends the loader.
@@ -87,6 +91,8 @@ class Ceilings:
         self.loop.rest_probes()
         try:
             held = self._draw(before)
+            if self.keeps_one:
+                self.spare = [self.loop.draw()]
             self.loop.end_loader()
             self._replay(held, before)
         except Exception as error:  # noqa: BLE001 - of the user's code, and told

@@ -15,6 +15,22 @@ if TYPE_CHECKING:
     from workbench.run.rank import RankAnalysis
 
 
+def costs_not_measured(run: CostFace) -> dict[str, str]:
+    """Why tables of work and roof are ``None``."""
+    first = run.ranks[0].costs
+    reasons = {}
+    if all(rank.costs.costs is None for rank in run.ranks):
+        reasons["costs"] = first.no_costs
+    if all(rank.costs.roofline is None for rank in run.ranks):
+        reasons["roofline"] = first.no_roof
+        reasons["gemms"] = first.no_roof
+    elif all(rank.costs.gemms is None for rank in run.ranks):
+        reasons["gemms"] = "no matrix product with its shapes was recorded"
+    if all(rank.costs.by_module is None for rank in run.ranks):
+        reasons["module_costs"] = first.no_modules
+    return reasons
+
+
 class CostFace:
     """The part of a Run that is about FLOPs, bytes and the roof."""
 
@@ -35,6 +51,11 @@ class CostFace:
     def gemms(self) -> pd.DataFrame | None:
         """Matrix products by shape: layout, alignment, tensor cores, speed, advice, its bound."""
         return self._table(lambda rank: rank.costs.gemms)
+
+    @property
+    def module_costs(self) -> pd.DataFrame | None:
+        """Time, FLOPs and bytes by module, forward and backward; rows of depth 0 sum to all."""
+        return self._table(lambda rank: rank.costs.by_module)
 
     @property
     def utilisation(self) -> Utilisation:

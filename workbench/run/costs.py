@@ -24,6 +24,8 @@ PER_STEP = (
     "roof_ns",
     "distance_ns",
     "saving_ns",
+    *("self_ns", "forward_ns", "backward_ns", "forward_flops", "backward_flops"),
+    *("forward_bytes", "backward_bytes"),
 )
 """Sums that are given per step."""
 HOW = (
@@ -109,6 +111,15 @@ class CostAnswers:
             return "no operator was recorded"
         return HOW if found.flops is None else ""
 
+    @property
+    def no_roof(self) -> str:
+        """Why no operator is held against a roof."""
+        if self.no_costs:
+            return self.no_costs
+        if self.peaks is None:
+            return self.no_peaks
+        return "of no operator with a time both work and roof are known"
+
     @cached_property
     def roofline(self) -> Roofline | None:
         """The operators against the roof of the device."""
@@ -128,6 +139,40 @@ class CostAnswers:
             return None
         table = gemm_table(self.roofline, self.costs.table, self.costs.steps)
         return per_step(table, self.costs.steps) if len(table) else None
+
+    @cached_property
+    def by_module(self) -> pd.DataFrame | None:
+        """Time, FLOPs and bytes by module, per step."""
+        from workbench.analysis.costs.by_module import module_costs
+        from workbench.analysis.costs.calls import costed_calls
+
+        rank, costs = self._rank, self.costs
+        if costs is None:
+            return None
+        record = rank.record
+        told = (record.cost_step if record is not None else None) or {}
+        found = module_costs(
+            rank.trace,
+            rank.launches,
+            rank.steps,
+            costed_calls(rank.trace, rank.launches, known_costs(record)),
+            noted=None if record is None else record.costs,
+            modules=[str(path) for path in told.get("modules") or ()],
+        )
+        return None if found is None else per_step(found, costs.steps)
+
+    @property
+    def no_modules(self) -> str:
+        """Why nothing is known by module."""
+        if self.costs is None:
+            return "no operator was recorded"
+        record = self._rank.record
+        told = None if record is None else record.cost_step
+        if told is not None and told.get("reason"):
+            return f"one more step, which tells them, was not recorded: {told['reason']}"
+        if told is not None:
+            return "the steps of the trace do not call what one more step called"
+        return "the trace holds no module: wb.profile finds them by one more step with its shapes"
 
     @cached_property
     def utilisation(self) -> Utilisation:
@@ -182,16 +227,19 @@ def per_step(table: pd.DataFrame, steps: int) -> pd.DataFrame:
 
 def known_costs(record: Any) -> dict[tuple[str, str], Any] | None:
     """Costs of operators that a recorder saw with all their inputs and results."""
-    from workbench.analysis.costs.formulas import flops_of
+    from workbench.analysis.costs.cost import Cost
+    from workbench.analysis.costs.formulas import cost_of_noted
 
     if record is None or not record.costs:
         return None
-    found = {}
+    found: dict[tuple[str, str], Any] = {}
+    several: set[tuple[str, str]] = set()
     for call in record.costs:
         try:
-            cost = flops_of(call["name"], call["shapes"], call["types"], call)
-            if cost is not None:
-                found[call["name"], call["key"]] = cost
-        except (KeyError, TypeError):
-            continue
-    return found
+            key = (str(call["name"]), str(call["key"]))
+            cost = cost_of_noted(call)
+        except (KeyError, TypeError, ValueError, AttributeError):
+            continue  # edited by hand
+        if isinstance(cost, Cost) and found.setdefault(key, cost) != cost:
+            several.add(key)  # of another type: the trace does not say which
+    return {key: cost for key, cost in found.items() if key not in several}

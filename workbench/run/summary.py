@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from workbench.findings import Finding
 from workbench.run import summary_tables
 from workbench.run.breadth import breadth, breadth_not_measured
+from workbench.run.cost_face import costs_not_measured
 from workbench.run.loader import loader_not_measured
 from workbench.run.rank import RankAnalysis
 from workbench.run.stalls import stalls_json
@@ -81,7 +82,7 @@ def not_measured(run: Run) -> dict[str, str]:
         reasons["step_times"] = (
             "one complete step has no time from completion to completion: record at least two"
         )
-    reasons |= breadth_not_measured(run)
+    reasons |= breadth_not_measured(run) | costs_not_measured(run)
     if all(rank.replayed.outcomes is None for rank in ranks):
         reasons["critical_path"] = reasons["what_if"] = ranks[0].replayed.reason
     reasons |= loader_not_measured(run)

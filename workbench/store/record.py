@@ -94,7 +94,13 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
     """What the device can do at most, where it was measured on this machine before: FLOPs a second
     by dtype, bytes a second, ``source``; see ``workbench.machine.peaks``."""
     costs: list[dict[str, Any]] | None = None
-    """What one step of record calls, with shapes and results; see ``workbench.recording.costs``."""
+    """What one step calls, each with the same inputs once: ``name``, ``shapes``, ``types``,
+    ``values``, ``outputs``, ``count``, ``kind``, ``flops`` and ``bytes`` of one call (or the
+    ``reason`` why they are not known) and ``at``, for every call its place in the step, phase (f, b
+    or o: forward, backward, optimizer) and number of its module."""
+    cost_step: dict[str, Any] | None = None
+    """The step that recorded them: ``seconds``, ``calls``, ``flops``, the paths of its ``modules``
+    by number; or the ``reason`` why there was none."""
     loss: float | None = None
     """Of the last step of record; ``None`` where steps give none, or not one number."""
     loss_scale: dict[str, Any] | None = None

@@ -95,6 +95,27 @@ def cost_or_reason(
         return UNKNOWN_SHAPE  # arguments of another version, or not what the name promises
 
 
+def cost_of_noted(call: Mapping[str, Any]) -> Cost | str:
+    """The cost of a call that a recorder saw: with its results, and whether it is pointwise.
+
+    A pointwise operator without a formula reads each of its inputs and writes each result once.
+    """
+    found = cost_or_reason(call["name"], call["shapes"], call["types"], call)
+    if found != NO_FORMULA or not call.get("pointwise"):
+        return found
+    given = call_of(call["name"], call["shapes"], call["types"], call)
+    made = call_of(call["name"], call["outputs"], call.get("output_types"))
+    try:
+        return Cost(
+            flops=0,
+            bytes_read=sum(given.bytes_of(at) for at in given.tensors()),
+            bytes_written=sum(made.bytes_of(at) for at in made.tensors()),
+            kind="elementwise",
+        )
+    except UncountedError as reason:
+        return str(reason)
+
+
 def formula_of(operator: str) -> Formula | None:
     """The formula by name; fused kernels and lists of tensors by the pattern of their names."""
     found = _REGISTERED.get(operator) or FORMULAS.get(operator)

@@ -10,7 +10,7 @@ split_with_sizes chunk unbind unflatten flatten _unsafe_view _reshape_alias view
 swapaxes unfold diagonal real imag contiguous to type_as lift_fresh result_type size stride empty
 empty_like empty_strided new_empty new_empty_strided resize_ set_ is_nonzero item
 _local_scalar_dense is_pinned _has_compatible_shallow_copy_type broadcast_tensors numpy_T adjoint
-mT data requires_grad_ record_stream is_same_size"""
+mT data requires_grad_ record_stream is_same_size resolve_conj resolve_neg"""
 _COMPOSITES = """conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d matmul
 batch_norm _batch_norm_impl_index layer_norm group_norm rms_norm softmax log_softmax
 cross_entropy_loss nll_loss nll_loss_nd nll_loss2d scaled_dot_product_attention dropout max_pool1d
