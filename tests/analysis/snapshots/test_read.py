@@ -1,7 +1,9 @@
 """Snapshots of all releases become one shape; what is none is refused by what is wrong with it."""
 
+import contextlib
 import gzip
 import pickle
+import time
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +88,10 @@ def test_the_limit_is_said_and_can_be_raised() -> None:
         {"segments": [{"address": 1, "total_size": "large"}]},
         {"segments": [], "device_traces": [[{"action": "alloc", "size": 1.5}]]},
         {"segments": [], "device_traces": [5]},
+        {"segments": [], "device_traces": [[]] * 5000},
+        {"segments": [], "device_traces": [[{"action": "alloc", "time_us": 2**62}]]},
+        {"segments": [], "device_traces": [[{"action": "alloc", "size": 2**62}]]},
+        {"segments": [{"address": 1, "total_size": 1, "device": 2**40}]},
     ],
 )
 def test_other_plain_values_are_no_snapshot(value: Any) -> None:
@@ -99,6 +105,43 @@ def test_shared_parts_do_not_multiply_the_work() -> None:
     segment = {"address": 1, "total_size": 1, "blocks": [block] * 1000}
     with pytest.raises(TraceError, match="more often than a snapshot does"):
         read_snapshot(pickle.dumps({"segments": [segment] * 1000}, protocol=4))
+
+
+def doubled(times: int) -> list[Any]:
+    """A list whose text has 2 to the power of ``times`` parts, in a file of some bytes a part."""
+    value: list[Any] = []
+    for _ in range(times):
+        value = [value, value]
+    return value
+
+
+BOMB = doubled(60)
+LINES = [{"name": "a", "filename": "b.py", "line": 1}] * 3000
+BOMBS = {
+    "a size": {"segments": [{"address": BOMB, "total_size": 1}]},
+    "a kind": {"segments": [{"address": 1, "total_size": 1, "segment_type": BOMB}]},
+    "an action": {"segments": [], "device_traces": [[{"action": BOMB, "size": 1}]]},
+    "a line": {"segments": [], "device_traces": [[{"action": "alloc", "frames": [{"name": BOMB}]}]]},
+    "a setting": {"segments": [], "allocator_settings": {"max_split_size": BOMB}},
+    "a stack": {"segments": [], "device_traces": [[{"action": "alloc", "frames": LINES}]]},
+}
+
+
+@pytest.mark.parametrize("value", BOMBS.values(), ids=BOMBS)
+def test_what_would_have_endless_text_is_left_out_or_refused_at_once(value: Any) -> None:
+    """Written out, each has 2^60 parts: before, a file of 600 bytes took all memory."""
+    began = time.thread_time()
+    with contextlib.suppress(TraceError):
+        assert "[[" not in repr(read_snapshot(pickle.dumps(value, protocol=4)))
+    assert time.thread_time() - began < 1
+
+
+def test_long_shared_names_are_cut() -> None:
+    """2,000 actions with one name of a million characters: two million characters are not kept."""
+    line = {"name": "x" * 1_000_000, "filename": "a.py", "line": 1}
+    actions = [{"action": "alloc", "addr": i, "size": 1, "frames": [line]} for i in range(2000)]
+    found = read_snapshot(pickle.dumps({"segments": [], "device_traces": [actions]}, protocol=4))
+    assert [len(stack[0].name) for stack in found.stacks] == [4096]
 
 
 def test_what_is_no_pickle_is_said() -> None:

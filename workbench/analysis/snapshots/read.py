@@ -22,6 +22,15 @@ from workbench.trace.source import open_source
 SNAPSHOT_LIMIT = 256 * 2**20
 """Bytes of a snapshot that are read by default; read, they take some fifteen times as much."""
 MOST_ADDRESS = 2**63
+MOST_BYTES = 2**44
+"""Of one block or segment: 16 TB, so that sums stay numbers that numpy can hold."""
+MOST_TIME_US = 2**52
+"""Microseconds since 1970: a century and more ahead, and still a number in nanoseconds."""
+MOST_DEVICES = 1024
+MOST_TEXT = 4096
+"""Characters of a name or path that are kept; the longest C++ names have some two thousand."""
+MOST_FRAMES = 2000
+"""Lines of a stack: Python stops at a thousand calls inside each other."""
 _PIECE = 1 << 20
 _ACTIONS = {
     "alloc": Action.ALLOC,
@@ -81,6 +90,7 @@ class _Reader:
         """Shared parts may be visited so often in all: a small file cannot ask for endless work."""
         self.stacks: dict[tuple[Frame, ...], int] = {}
         self.known: dict[int, int] = {}
+        self.lines: dict[int, Frame] = {}
 
     def read(self, found: Any) -> Snapshot:
         if isinstance(found, list):  # torch.cuda.memory_snapshot() before 2.1 had segments only
@@ -100,7 +110,7 @@ class _Reader:
             stacks=tuple(self.stacks),
             segments=segments,
             annotations=tuple(self.annotation(each, base) for each in annotations),
-            settings=settings if isinstance(settings, dict) else {},
+            settings=self.settings(settings),
             base_ns=base,
             **columns,
         )
@@ -127,12 +137,29 @@ class _Reader:
             self.refuse(where, "is no dictionary")
         return value
 
-    def number(self, value: Any, where: str, default: int | None = None) -> int:
+    def number(
+        self, value: Any, where: str, default: int | None = None, *, below: int = MOST_ADDRESS
+    ) -> int:
         if value is None and default is not None:
             return default
-        if type(value) is not int or not 0 <= value < MOST_ADDRESS:
-            self.refuse(where, f"is {type(value).__name__} {str(value)[:30]!r}, no sensible number")
+        if type(value) is not int or not 0 <= value < below:
+            said = f" {value}" if isinstance(value, int | float) else ""
+            self.refuse(where, f"is {type(value).__name__}{said}, no sensible number")
         return value
+
+    def text(self, value: Any, default: str = "") -> str:
+        """Text as it is; of anything else nothing, since shared containers have endless texts."""
+        return value[:MOST_TEXT] if type(value) is str else default
+
+    def settings(self, value: Any) -> dict[str, str | float]:
+        """The plain ones of the allocator's settings."""
+        if not isinstance(value, dict):
+            return {}
+        return {
+            key: self.text(each, "") if isinstance(each, str) else each
+            for key, each in value.items()
+            if type(key) is str and isinstance(each, str | int | float)
+        }
 
     def segment(self, value: Any, number: int) -> Segment:
         where = f"segment {number}"
@@ -144,11 +171,11 @@ class _Reader:
             blocks.append(block)
             at = block.address + block.bytes
         return Segment(
-            device=self.number(one.get("device"), where, 0),
+            device=self.number(one.get("device"), where, 0, below=MOST_DEVICES),
             address=address,
-            bytes=self.number(one.get("total_size"), where),
+            bytes=self.number(one.get("total_size"), where, below=MOST_BYTES),
             stream=self.number(one.get("stream"), where, 0),
-            kind=str(one.get("segment_type", "unknown")),
+            kind=self.text(one.get("segment_type"), "unknown"),
             expandable=bool(one.get("is_expandable", False)),
             blocks=tuple(blocks),
         )
@@ -156,7 +183,7 @@ class _Reader:
     def block(self, value: Any, at: int, where: str) -> Block:
         """A block; torch before 2.1 left out its address and kept stacks in a history."""
         one = self.mapping(value, where)
-        size = self.number(one.get("size"), where)
+        size = self.number(one.get("size"), where, below=MOST_BYTES)
         frames, requested = one.get("frames"), one.get("requested_size")
         history = one.get("history")
         if isinstance(history, list) and history:
@@ -166,8 +193,8 @@ class _Reader:
         return Block(
             address=self.number(one.get("address"), where, at),
             bytes=size,
-            requested=self.number(requested, where, size),
-            state=str(one.get("state", "")),
+            requested=self.number(requested, where, size, below=MOST_BYTES),
+            state=self.text(one.get("state")),
             stack=self.stack(frames),
         )
 
@@ -177,37 +204,51 @@ class _Reader:
             return -1
         known = self.known.get(id(frames))
         if known is None:
+            if len(frames) > MOST_FRAMES:
+                self.refuse("a stack", f"has {len(frames):,} lines")
             made = tuple(self.frame(each) for each in frames)
             known = self.known[id(frames)] = self.stacks.setdefault(made, len(self.stacks))
         return known
 
     def frame(self, value: Any) -> Frame:
+        """Lines are shared, too."""
+        self.visit("a frame")
+        known = self.lines.get(id(value))
+        if known is None:
+            known = self.lines[id(value)] = self.new_frame(value)
+        return known
+
+    def new_frame(self, value: Any) -> Frame:
         one = self.mapping(value, "a frame")
         line = one.get("line", 0)
         return Frame(
-            str(one.get("name", "")),
-            str(one.get("filename", "")),
+            self.text(one.get("name")),
+            self.text(one.get("filename")),
             line if type(line) is int and 0 <= line < 2**31 else 0,
         )
 
     def annotation(self, value: Any, base: int | None) -> Annotation:
         one = self.mapping(value, "an annotation")
-        at = self.number(one.get("time_us"), "an annotation", 0) * 1000 - (base or 0)
-        return Annotation(str(one.get("name", "")), one.get("stage") == "START", at)
+        at = self.number(one.get("time_us"), "an annotation", 0, below=MOST_TIME_US) * 1000
+        at -= base or 0
+        return Annotation(self.text(one.get("name")), one.get("stage") == "START", at)
 
     def actions(self, traces: Sequence[Any]) -> dict[str, Any]:
         """The columns; devices one after the other, each in its own order."""
         rows: list[tuple[int, int, int, int, int, int]] = []
         failures, timed, base = [], True, None
+        if len(traces) > MOST_DEVICES:
+            self.refuse("device_traces", f"tells of {len(traces):,} devices")
         for device, trace in enumerate(traces):
             for each in self.sequence(trace, f"the trace of device {device}"):
                 where = f"action {len(rows)}"
                 one = self.mapping(each, where)
-                action = _ACTIONS.get(str(one.get("action")), Action.OTHER)
-                size, stack = self.number(one.get("size"), where, 0), self.stack(one.get("frames"))
+                action = _ACTIONS.get(self.text(one.get("action")), Action.OTHER)
+                size = self.number(one.get("size"), where, 0, below=MOST_BYTES)
+                stack = self.stack(one.get("frames"))
                 when = one.get("time_us")
                 timed = timed and when is not None
-                at = self.number(when, where, 0) * 1000
+                at = self.number(when, where, 0, below=MOST_TIME_US) * 1000
                 base = at if base is None else min(base, at)
                 free = one.get("device_free")
                 if action is Action.OUT_OF_MEMORY:
