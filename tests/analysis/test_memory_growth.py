@@ -173,6 +173,12 @@ def test_a_snapshot_opens_as_a_run_and_other_pickles_stay_refused(tmp_path: Path
     assert run.out_of_memory is not None
     assert run.out_of_memory["requested_bytes"].tolist() == [50 * MB]
     assert run.kernels is None
+    assert run.memory is not None
+    assert run.memory["peak_bytes"].tolist() == [10 * MB]
+    assert "memory" not in run.summary.not_measured
+    assert "memory alone" in run.summary.not_measured["kernels"]
+    assert "not measured" not in "\n".join(repr(run.summary).splitlines()[:1])
+    assert "steps" not in repr(run), "a snapshot has none, which is no fault of it"
     other = tmp_path / "other.pickle"
     other.write_bytes(b"\x80\x02cos\nsystem\n.")
     with pytest.raises(TraceError, match="nothing in the file was run"):

@@ -11,6 +11,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from workbench.cli.memory import print_memory
 from workbench.cli.ranks import rank_name, ranks_table
 from workbench.figures.palette import category
 from workbench.findings import Finding
@@ -46,6 +47,9 @@ def print_run(run: Run, console: Console | None = None) -> None:
     if run.findings or SILENT not in said:
         console.print(_findings(run.findings))
     ranks = document["ranks"]
+    if run.ranks[0].snapshot is not None:
+        print_memory(run, console)
+        return
     if len(ranks) > 1:
         _print_ranks(ranks, run, console)
         return

@@ -87,6 +87,8 @@ def _pointers(view: RunView, findings: int, places: int) -> Iterator[str]:
     if view.tables:
         yield 'More: run.part("details") has the tables, wb.report(run, "report.html") the charts'
     missing = ", ".join(visible(name).replace("_", " ") for name in view.not_measured)
+    if len(set(view.not_measured.values())) == 1 < len(view.not_measured):
+        missing = f"{count_text(len(view.not_measured))} tables"
     if view.measured or missing:
         why = f", and why this was {NOT_MEASURED}: {missing}" if missing else ""
         yield f'More: run.part("measured") has settings and versions{why}'
@@ -171,8 +173,16 @@ def _not_measured_html(view: RunView) -> str:
         return ""
     names = ", ".join(name.replace("_", " ") for name in view.not_measured)
     title = f"{NOT_MEASURED.capitalize()}: {escape(names)}"
-    rows = tuple(view.not_measured.items())
+    rows = tuple((", ".join(names), why) for why, names in _by_reason(view).items())
     return f"<details><summary>{title}</summary>{_list_html(rows)}</details>"
+
+
+def _by_reason(view: RunView) -> dict[str, list[str]]:
+    """What is missing, by why: a reason is said once."""
+    found: dict[str, list[str]] = {}
+    for name, why in view.not_measured.items():
+        found.setdefault(why, []).append(name.replace("_", " "))
+    return found
 
 
 def _list_html(rows: Sequence[tuple[str, str]]) -> str:
@@ -203,7 +213,8 @@ def _measured_text(view: RunView) -> str:
     lines = [f"{visible(name)}: {visible(text)}" for name, text in view.measured]
     lines += [f"cannot be trusted: {visible(sentence)}" for sentence in view.trust]
     lines += [
-        f"{NOT_MEASURED}: {visible(n)}: {visible(why)}" for n, why in view.not_measured.items()
+        f"{NOT_MEASURED}: {visible(', '.join(names))}: {visible(why)}"
+        for why, names in _by_reason(view).items()
     ]
     return "\n".join(lines)
 

@@ -10,11 +10,13 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from workbench.analysis.memory import MemorySummary
     from workbench.analysis.memory.answer import DeviceMemory
     from workbench.analysis.memory.pressure import MemoryPressure
     from workbench.analysis.snapshots import Snapshot
     from workbench.analysis.snapshots.out_of_memory import PostMortem
     from workbench.run.rank import RankAnalysis
+    from workbench.run.run import Run
     from workbench.trace.table import Trace
 
 
@@ -183,8 +185,13 @@ def _device_json(found: DeviceMemory) -> dict[str, Any]:
     }
 
 
-def sentence(rank: RankAnalysis) -> str:
-    """The memory of a snapshot in one sentence: its peak, and who holds most of it."""
+def sentence(rank: RankAnalysis, *, silent: bool = False) -> str:
+    """The memory of a snapshot in one sentence: its peak, and who holds most of it.
+
+    Args:
+        rank: Of the snapshot.
+        silent: Whether no rule fires.
+    """
     from workbench.units import bytes_text, share_text
 
     found = rank.memory_devices
@@ -202,7 +209,42 @@ def sentence(rank: RankAnalysis) -> str:
     if rank.post_mortems:
         failed = rank.post_mortems[-1]
         said += f". Then {bytes_text(failed.requested_bytes)} more could not be had"
+    elif silent:
+        said += ". No rule about memory fires on it"
     return f"{said}."
+
+
+def snapshot_not_measured(run: Run) -> dict[str, str]:
+    """Why a snapshot has no table of times."""
+    why = "a memory snapshot tells of memory alone: record a trace of the same steps"
+    reasons = dict.fromkeys(NO_TIMES, why)
+    if all(not rank.memory_devices for rank in run.ranks):
+        reasons["memory"] = "the snapshot holds no memory of any device"
+    return reasons
+
+
+NO_TIMES = (
+    *("steps", "outliers", "kernels", "families", "operators", "operator_shapes", "phases"),
+    *("modules", "copies", "launches", "idle", "gaps", "input", "stalls", "loader", "system"),
+    *("communication", "process_groups", "critical_path", "what_if"),
+)
+"""Tables of a Run that need a trace."""
+
+
+def summary_of(rank: RankAnalysis) -> MemorySummary | None:
+    """Peak memory and device allocations, where they were recorded."""
+    from workbench.analysis.memory import MemorySummary, memory_summary
+
+    if rank.snapshot is None:
+        return memory_summary(rank.trace, rank.steps)
+    peaks = {
+        (each.device.type, each.device.number): each.peak_bytes for each in rank.memory_devices
+    }
+    if not peaks:
+        return None
+    return MemorySummary(
+        peak_bytes=max(peaks.values()), peak_by_device=peaks, device_allocations_per_step=None
+    )
 
 
 def _no_events(snapshot: Snapshot) -> Trace:

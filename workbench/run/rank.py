@@ -390,9 +390,9 @@ class RankAnalysis:
     @cached_property
     def memory(self) -> MemorySummary | None:
         """Peak memory and device allocations, where they were recorded."""
-        from workbench.analysis.memory import memory_summary
+        from workbench.run.memory import summary_of
 
-        return memory_summary(self.trace, self.steps)
+        return summary_of(self)
 
     @cached_property
     def memory_devices(self) -> tuple[DeviceMemory, ...]:

@@ -11,6 +11,7 @@ from workbench.run import summary_tables
 from workbench.run.breadth import breadth, breadth_not_measured
 from workbench.run.cost_face import costs_not_measured
 from workbench.run.loader import loader_not_measured
+from workbench.run.memory import snapshot_not_measured
 from workbench.run.rank import RankAnalysis
 from workbench.run.stalls import stalls_json
 from workbench.run.summary_tables import microseconds
@@ -67,6 +68,8 @@ def summarise(run: Run) -> Summary:
 def not_measured(run: Run) -> dict[str, str]:
     """Why a table of the Run is ``None``: no rank has it."""
     ranks, reasons = run.ranks, {}
+    if ranks[0].snapshot is not None:
+        return snapshot_not_measured(run)
     if not any(rank.device_indices for rank in ranks):
         reasons["kernels"] = not_idle_because(ranks[0])
     if not any(rank.idle_causes for rank in ranks):

@@ -42,24 +42,32 @@ def _ranks(ranks: Sequence[Mapping[str, Any]]) -> Rows:
 
 
 def _rank(rank: Mapping[str, Any], name: str) -> Rows:
-    rows = [(f"{name}steps", _steps(rank["steps"]))]
+    memory = rank["memory"]
+    alone = _memory_alone(rank)
+    rows = [] if alone else [(f"{name}steps", _steps(rank["steps"]))]
     if rank["samples_per_s"] is not None:
         rows.append(("samples", f"{count_text(rank['samples_per_s'])} a second"))
     rows += _devices(rank["devices"][:MOST_DEVICES], causes=MOST_CAUSES)
     rows += _left(len(rank["devices"]) - MOST_DEVICES, "device")
     if not rank["devices"] and (host := _largest(rank["host_breakdown_us"], MOST_CAUSES)):
         rows.append(("loop", host))
-    rows.append(("input", NOT_MEASURED if rank["input"] is None else _input(rank["input"])))
+    if not alone:
+        rows.append(("input", NOT_MEASURED if rank["input"] is None else _input(rank["input"])))
     for table in ("kernels", "operators"):
         if rank[table]:
             rows.append((table, _first(rank[table])))
-    memory = rank["memory"]
     if memory is not None and memory["peak_bytes"] is not None:
         rows.append(("memory", f"at most {bytes_text(memory['peak_bytes'])} allocated"))
     if not rank["trust"]["ok"]:
         codes = ", ".join(each["code"] for each in rank["trust"]["violations"])
         rows.append(("trust", f"the profile fails its own checks: {codes}"))
     return rows
+
+
+def _memory_alone(rank: Mapping[str, Any]) -> bool:
+    """Whether memory is all that there is, as in a memory snapshot."""
+    others = ("steps", "devices", "host_breakdown_us", "operators", "input")
+    return rank["memory"] is not None and not any(rank[name] for name in others)
 
 
 def _steps(steps: Mapping[str, Any] | None) -> str:

@@ -65,7 +65,7 @@ def verdict(run: Run) -> str:
     if run.ranks[0].snapshot is not None:
         from workbench.run.memory import sentence
 
-        return sentence(run.ranks[0])
+        return sentence(run.ranks[0], silent=not run.findings)
     found = grave(run)
     step = step_sentence(run)
     if found:

@@ -121,7 +121,10 @@ BOMBS = {
     "a size": {"segments": [{"address": BOMB, "total_size": 1}]},
     "a kind": {"segments": [{"address": 1, "total_size": 1, "segment_type": BOMB}]},
     "an action": {"segments": [], "device_traces": [[{"action": BOMB, "size": 1}]]},
-    "a line": {"segments": [], "device_traces": [[{"action": "alloc", "frames": [{"name": BOMB}]}]]},
+    "a line": {
+        "segments": [],
+        "device_traces": [[{"action": "alloc", "frames": [{"name": BOMB}]}]],
+    },
     "a setting": {"segments": [], "allocator_settings": {"max_split_size": BOMB}},
     "a stack": {"segments": [], "device_traces": [[{"action": "alloc", "frames": LINES}]]},
 }
