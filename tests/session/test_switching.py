@@ -165,5 +165,6 @@ def test_out_of_memory_puts_the_last_settings_back_and_trains_the_samples(tmp_pa
         assert session.state.settings == Settings()
         assert "Memory ran out" in str(session.changes[0].error)
         assert "batch_size" in str(session.state.remedy)
+        assert "weights" in str(session.state.remedy), "what the model holds is told"
         assert sorted(loop.seen.numbers) == list(range(48))  # none was lost with the batch of 16
         assert loop.optimizer.state  # and it goes on

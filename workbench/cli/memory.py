@@ -30,11 +30,11 @@ def print_memory(run: Run, console: Console) -> None:
         table.add_column("category", justify="left")
         for name in ("bytes", "share"):
             table.add_column(name, justify="right")
-        for row in found.holders.head(ROWS).itertuples(index=False):
-            whose = str(row.line or row.operator or "not known")
-            share = share_text(int(row.bytes) / found.peak_bytes)
-            size = bytes_text(int(row.bytes))
-            table.add_row(Text(visible(whose), overflow="ellipsis"), row.category, size, share)
+        for row in found.holders.head(ROWS).to_dict("records"):
+            whose = str(row["line"] or row["operator"] or "not known")
+            size = int(row["bytes"])
+            numbers = bytes_text(size), share_text(size / found.peak_bytes)
+            table.add_row(Text(visible(whose), overflow="ellipsis"), row["category"], *numbers)
         console.print(Padding(table, (1, 0, 0, 0)))
     for failed in run.ranks[0].post_mortems:
         asked = bytes_text(failed.requested_bytes)

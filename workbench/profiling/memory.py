@@ -36,7 +36,7 @@ def explain_out_of_memory(
         notes = getattr(error, "__notes__", ())
         if is_out_of_memory(error) and not any(_REMEDY in note for note in notes):
             told = _post_mortem(str(error), work, settings)
-            error.add_note(f"{_REMEDY}{told}")
+            error.add_note(f"{_REMEDY}{told}{_lines(error)}")
         raise
 
 
@@ -48,6 +48,45 @@ def is_out_of_memory(error: BaseException) -> bool:
         return True
     text = str(error)
     return "can't allocate memory" in text or "out of memory" in text
+
+
+def what_held(error: BaseException, work: "Workload | None", settings: "Settings | None") -> str:
+    """What held the memory when it ran out, and what needs less: a sentence or two, or nothing."""
+    return f"{_post_mortem(str(error), work, settings)}{_lines(error)}".strip()
+
+
+def _lines(error: BaseException) -> str:
+    """Who held most of the device's memory by line, where a history was recorded; else nothing."""
+    from workbench.analysis.snapshots import read_snapshot
+    from workbench.analysis.snapshots.history import history
+    from workbench.analysis.snapshots.out_of_memory import post_mortems
+    from workbench.analysis.snapshots.owners import owners_in_snapshot
+    from workbench.errors import TraceError
+    from workbench.recording.memory_history import CARRIED, current_history
+    from workbench.units import bytes_text
+
+    data = error.__dict__.pop(CARRIED, None) or current_history()
+    if data is None:
+        return ""
+    try:
+        snapshot = read_snapshot(data)
+    except TraceError:  # of a release of torch that writes them otherwise
+        return ""
+    recorded, stacks = history(snapshot)
+    owners = owners_in_snapshot(snapshot, recorded, stacks)
+    failed = post_mortems(snapshot, recorded, owners)
+    if not failed:
+        return ""
+    held = [
+        f"{bytes_text(size)} {line} ({category})"
+        for category, line, size in failed[-1].largest
+        if line
+    ]
+    return f" Most was held by {'; '.join(held[:MOST_LINES])}." if held else ""
+
+
+MOST_LINES = 3
+"""Holders that a message names."""
 
 
 def _post_mortem(text: str, work: "Workload | None", settings: "Settings | None") -> str:

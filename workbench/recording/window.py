@@ -24,10 +24,12 @@ from typing import Any
 from workbench.errors import ProfilerBusyError, RunError
 from workbench.recording.devices import activities
 from workbench.recording.loader.clock import ranges_in
+from workbench.recording.memory_history import memory_history
 from workbench.recording.ownership import refuse_foreign_profiler
 from workbench.recording.quiet import quiet_kineto
 from workbench.recording.thread_end import at_thread_end, forget_at_thread_end
 from workbench.settings import Record
+from workbench.store.memory import snapshot_beside
 
 
 class State(Enum):
@@ -63,6 +65,7 @@ class Window:
         self._step: Any = None
         self._number: int | None = None
         self._hooks: dict[str, Any] = {}
+        self._history = memory_history(record.memory, device_type)
         self._aside: tempfile.TemporaryDirectory[str] | None = None
         self._at_exit = partial(_forget, weakref.ref(self))
 
@@ -89,6 +92,7 @@ class Window:
         self._unwatch()
         self._user_trace = sys.getprofile()  # recording stacks takes its place
         self._quietly(self._profiler.start_trace)
+        self._history.start()
         self.state = State.RECORDING
         self._watch_for_others()
 
@@ -114,6 +118,8 @@ class Window:
         if os.getpid() != self._thread[0]:  # a forked child: the recording is its parent's
             self.state = State.STOPPED
             return
+        self._history.stop()
+        self.messages += self._history.messages
         if self.state is State.PREPARED:
             self._quietly(self._profiler.start_trace)
         step, self._step = self._step, None
@@ -158,6 +164,8 @@ class Window:
             igzip: Any = import_module("isal.igzip")
             with raw.open("rb") as source, igzip.open(path, "wb") as target:
                 shutil.copyfileobj(source, target, 1 << 20)
+            if self._history.data is not None:
+                snapshot_beside(path).write_bytes(self._history.data)
             return raw.stat().st_size
 
     def measure(self) -> int:

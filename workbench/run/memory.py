@@ -49,6 +49,21 @@ def rank_of_snapshot(path: Path) -> RankAnalysis:
     return rank
 
 
+def snapshot_of(run: Run) -> Run | None:
+    """The memory snapshot of a Run's first rank; ``None`` where none was recorded."""
+    from workbench.run.run import Run
+    from workbench.store.memory import snapshot_beside
+
+    if run.ranks[0].snapshot is not None:
+        return run
+    if run.record is None or not run.traces:
+        return None
+    path = snapshot_beside(run.traces[0])
+    if not path.is_file():
+        return None
+    return Run(name=f"{run.name}, memory", ranks=[rank_of_snapshot(path)], traces=[path])
+
+
 def memory_of(rank: RankAnalysis) -> tuple[DeviceMemory, ...]:
     """Every memory of a rank, the fullest accelerator first; empty where none was recorded."""
     from workbench.analysis.memory.allocations import StepRanges
@@ -221,6 +236,25 @@ def snapshot_not_measured(run: Run) -> dict[str, str]:
     if all(not rank.memory_devices for rank in run.ranks):
         reasons["memory"] = "the snapshot holds no memory of any device"
     return reasons
+
+
+def memory_not_measured(run: Run) -> dict[str, str]:
+    """Why a Run with a trace has no table of memory."""
+    reasons = {}
+    if all(rank.memory is None and not rank.memory_devices for rank in run.ranks):
+        reasons["memory"] = "memory was not recorded: use Record(memory=True)"
+    if run.memory_snapshot is None:
+        reasons["memory_snapshot"] = _no_snapshot(run)
+    return reasons
+
+
+def _no_snapshot(run: Run) -> str:
+    """Why a Run has no memory snapshot beside its trace."""
+    if run.record is None:
+        return "a trace holds no snapshot: open the one of torch.cuda.memory._dump_snapshot"
+    if not run.record.record.get("memory"):
+        return "memory was not recorded: use Record(memory=True)"
+    return "only the caching allocator of a GPU keeps a history"
 
 
 NO_TIMES = (

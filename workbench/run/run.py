@@ -208,6 +208,11 @@ class Run(CostFace):
         return self._table(memory.out_of_memory)
 
     @cached_property
+    def memory_snapshot(self) -> Run | None:
+        """What the allocator of the device did, request by request, as a Run of its own."""
+        return memory.snapshot_of(self)
+
+    @cached_property
     def communication(self) -> pd.DataFrame | None:
         """Collectives in the window by kind and process group: bytes, time, wait and transfer."""
         return self._table(lambda rank: rank.communication)

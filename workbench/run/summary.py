@@ -11,7 +11,7 @@ from workbench.run import summary_tables
 from workbench.run.breadth import breadth, breadth_not_measured
 from workbench.run.cost_face import costs_not_measured
 from workbench.run.loader import loader_not_measured
-from workbench.run.memory import snapshot_not_measured
+from workbench.run.memory import memory_not_measured, snapshot_not_measured
 from workbench.run.rank import RankAnalysis
 from workbench.run.stalls import stalls_json
 from workbench.run.summary_tables import microseconds
@@ -93,8 +93,7 @@ def not_measured(run: Run) -> dict[str, str]:
         reasons["input"] = "the trace holds no record of a data loader"
     if all(rank.stalls is None for rank in ranks):
         reasons["stalls"] = str(getattr(ranks[0].split_of_input, "reason", ""))
-    if all(rank.memory is None and not rank.memory_devices for rank in ranks):
-        reasons["memory"] = "memory was not recorded: use Record(memory=True)"
+    reasons |= memory_not_measured(run)
     if all(rank.communication is None for rank in ranks):
         reasons["communication"] = (
             not_idle_because(ranks[0])

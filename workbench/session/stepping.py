@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from workbench.profiling.memory import is_out_of_memory
+from workbench.profiling.memory import is_out_of_memory, what_held
 from workbench.session.live import Live
 from workbench.session.switching import enter, take_back
 from workbench.session.told import forget, told
@@ -49,8 +49,9 @@ def _ranks_failed(live: Live, text: str, remedy: str) -> None:
 
 
 def _failed(live: Live, error: Exception) -> None:
-    text, remedy = told(error)
     memory = is_out_of_memory(error)
+    held = what_held(error, live.work, live.board.settings) if memory else ""
+    text, remedy = told(error, held)
     forget(error)
     del error
     board, course, row = live.board, live.course, live.blamed

@@ -7,16 +7,22 @@ from workbench.errors import SettingError, WorkbenchError
 from workbench.profiling.memory import is_out_of_memory
 
 _MOST = 500
+_LESS = "Use a smaller batch_size, accumulation, checkpointing or a lower precision."
 
 
-def told(error: BaseException) -> tuple[str, str]:
-    """What happened and what to do."""
+def told(error: BaseException, held: str = "") -> tuple[str, str]:
+    """What happened and what to do.
+
+    Args:
+        error: What was raised.
+        held: Of one that says that memory ran out, who held it.
+    """
     text = " ".join(str(error).split())[:_MOST] or type(error).__name__
     ended = text if text.endswith((".", "!", "?")) else f"{text}."
     if is_out_of_memory(error):
         return (
             f"Memory ran out: {ended}",
-            "Use a smaller batch_size, accumulation, checkpointing or a lower precision.",
+            f"{_LESS} {held}".strip(),
         )
     if isinstance(error, SettingError):
         return ended, "Leave the setting out, or choose another value."

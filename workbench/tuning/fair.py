@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from workbench.errors import SettingError, TimeLimitError
+from workbench.profiling.memory import what_held
 from workbench.recording.ownership import claim
 from workbench.recording.progress import Progress
 from workbench.settings import Settings
@@ -205,6 +206,9 @@ class _Turns:
             if isinstance(error, TimeLimitError) and draft.blocks:
                 return  # the time for everything is over; what was measured is good
             draft.outcome, draft.reason = outcome_of(error)
+            if draft.outcome == "out_of_memory":
+                held = what_held(error, self.work, draft.settings)
+                draft.reason = f"{draft.reason}. {held}" if held else draft.reason
 
     def _warm_up(self, draft: _Draft, waiting: list[_Draft]) -> None:
         """What belongs to the process, once for each setting: equal settings share it."""

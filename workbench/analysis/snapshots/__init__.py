@@ -1,7 +1,8 @@
 """Memory snapshots of torch's caching allocator: read safely, and turned into answers."""
 
-from workbench.analysis.snapshots.read import SNAPSHOT_LIMIT, is_pickle, read_snapshot
+from workbench.analysis.snapshots.read import is_pickle, read_snapshot
 from workbench.analysis.snapshots.snapshot import Block, Frame, OutOfMemory, Segment, Snapshot
+from workbench.store.memory import SNAPSHOT_LIMIT
 
 __all__ = [
     "SNAPSHOT_LIMIT",

@@ -17,10 +17,9 @@ from workbench.analysis.snapshots.snapshot import (
 )
 from workbench.analysis.snapshots.unpickle import load_plain
 from workbench.errors import TraceError
+from workbench.store.memory import SNAPSHOT_LIMIT
 from workbench.trace.source import open_source
 
-SNAPSHOT_LIMIT = 256 * 2**20
-"""Bytes of a snapshot that are read by default; read, they take some fifteen times as much."""
 MOST_ADDRESS = 2**63
 MOST_BYTES = 2**44
 """Of one block or segment: 16 TB, so that sums stay numbers that numpy can hold."""
