@@ -100,6 +100,7 @@ def measure(
             )
         window = _record(bench, ceilings, order, measured, began)
         measured.input_checks = checks.to_json(batches_in_epoch=loop.epoch_length)
+        measured.losses = loop.history()
         measured.samples_per_step = training.samples_per_step
         measured.loss_scale = training.loss_scale()
         measured.notes[:0] = training.notes

@@ -196,6 +196,7 @@ def _compare_ranks(
     every: list[dict[str, Any]] = rank.gather(
         {
             "loss": measured.loss,
+            "losses": measured.losses,
             "weights": weights_sum(model) if replicas else None,
             "samples_per_step": measured.samples_per_step,
             "peak_memory": measured.peak_memory,
@@ -222,13 +223,14 @@ def _describe(
     size = placed["world_size"]
     share = measured.effective.get("batch_size")
     if parallel.mode == "pp":
-        measured.loss = every[-1]["loss"]
+        measured.loss, measured.losses = every[-1]["loss"], every[-1]["losses"]
     if parallel.divides_batches:
         samples = [each["samples_per_step"] for each in every]
         known = [value for value in samples if value is not None]
         measured.samples_per_step = sum(known) if len(known) == size else None
         losses = [each["loss"] for each in every if each["loss"] is not None]
         measured.loss = sum(losses) / size if len(losses) == size else None
+        measured.losses = mean_losses([each["losses"] for each in every])
         share = None if share is None else share // size
     measured.effective |= {
         "parallel": parallel.to_json(),
@@ -247,11 +249,21 @@ def _describe(
     )
 
 
+def mean_losses(ranks: list[list[float | None] | None]) -> list[float | None] | None:
+    """The mean over the ranks, step by step; ``None`` where one of them has none."""
+    if not all(ranks):
+        return None
+    steps = zip(*(each or [] for each in ranks), strict=True)
+    return [None if None in step else sum(step) / len(step) for step in steps]  # type: ignore[arg-type]
+
+
 def publish(folder: Path, target: Path, world_size: int, *, base: Path) -> Path:
     """Make one Run of what the ranks left in the job's folder.
 
     A relative ``target`` lies below ``base``, as for a Run of one process.
     """
+    from workbench.parallel.log_warnings import log_warnings
+
     made = folder / _RUN
     record: RunRecord = read_record(made)
     wanted = safe_name(target.name)
@@ -263,12 +275,17 @@ def publish(folder: Path, target: Path, world_size: int, *, base: Path) -> Path:
         for name in others:
             shutil.move(folder / name, new.path / name)
         notes = list(record.notes)
+        warnings = [*record.warnings, *log_warnings(folder)]
         if new.name != wanted:
             notes.append(
                 f"{wanted!r} was there already: this Run is called {new.name!r} "
                 f"and lies in {target.parent / new.name}"
             )
         new.record = msgspec.structs.replace(
-            record, name=new.name, notes=notes, traces=[*record.traces, *others]
+            record,
+            name=new.name,
+            notes=notes,
+            warnings=list(dict.fromkeys(warnings)),
+            traces=[*record.traces, *others],
         )
     return target.parent / new.name

@@ -46,6 +46,7 @@ class Measured:
     loss_scale: dict[str, Any] | None = None
     peak_memory: dict[str, int | None] | None = None
     loss: float | None = None
+    losses: list[float | None] | None = None
     costs: list[dict[str, Any]] | None = None
     cost_step: dict[str, Any] | None = None
 
@@ -119,6 +120,7 @@ def write_run(target: Path, window: Window, measured: Measured, *, base: Path) -
             loss_scale=measured.loss_scale,
             peak_memory=measured.peak_memory,
             loss=measured.loss,
+            losses=measured.losses,
             peaks=known_peaks(str(measured.effective.get("device") or "cpu")),
             costs=measured.costs,
             cost_step=measured.cost_step,

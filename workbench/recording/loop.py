@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 
     from workbench.workload.training import Training
 
+LOSSES_KEPT = 1000
+"""First steps whose losses stay with the Run."""
+
 
 class Loop:
     """Takes batches and steps for as long as it is asked; epochs repeat."""
@@ -29,6 +32,9 @@ class Loop:
         """Is shown each batch and the number of its epoch, outside the wait for it, until it says
         no more."""
         self.losses: list[Any] | None = None
+        self._history: list[Any] = []
+        self._in_order = True
+        """Whether every batch so far was trained once, one after the other."""
         """Grows by the loss of every step, still on its device, where somebody wants them."""
         self._training = training
         self._batches = training.batches()
@@ -53,26 +59,43 @@ class Loop:
             self.look = None
         held = [batch]
         del batch  # a traceback of a failing step must not keep it
-        self.serve(held)
+        self._keep(self.serve(held))
         return ended - began
 
     def draw(self) -> Any:
         """A batch without a step; the probes are not told that anybody waited for it."""
+        self._in_order = False
         return self._next()
 
-    def serve(self, held: list[Any]) -> None:
-        """One step on the first of these batches, which is taken out of the list."""
+    def history(self) -> list[float | None] | None:
+        """The losses of the first steps, one batch after the other; ``None``: steps give none."""
+        told = [None if loss is None else float(loss) for loss in self._history]
+        return told if any(loss is not None for loss in told) else None
+
+    def _keep(self, loss: Any) -> None:
+        if self._in_order and len(self._history) < LOSSES_KEPT:
+            self._history.append(loss)
+
+    def serve(self, held: list[Any]) -> Any:
+        """One step on the first of these batches, which is taken out of the list.
+
+        Returns:
+            Its loss, one number on its device; ``None`` where the step gives none.
+        """
         batch = held.pop(0)
         self.starts.mark()
         try:
             with self._limits.stage(TRAINING):
                 loss = self._training.step(batch)
-                if self.losses is not None:  # what else a step returns may be large
-                    self.losses.append(loss if loss is not None and loss.numel() == 1 else None)
+                if loss is not None and loss.numel() != 1:  # what else a step returns may be large
+                    loss = None
+                if self.losses is not None:
+                    self.losses.append(loss)
         finally:
             del batch
         self.steps += 1
         self.progress.advance()
+        return loss
 
     def rest_probes(self) -> None:
         """Take the probes off the loader: what follows is not recorded."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import statistics
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +32,19 @@ def beside(first: Run, second: Run) -> list[tuple[str, str, str]]:
     losses = [None if run.record is None else run.record.loss for run in (first, second)]
     if any(loss is not None for loss in losses):
         rows.append(("loss of the last step measured", _loss(losses[0]), _loss(losses[1])))
+    pairs = _pairs(first, second)
+    if pairs:
+        a, b = (sum(side) / len(pairs) for side in zip(*pairs, strict=True))
+        rows.append((f"mean loss of the first {len(pairs)} steps", _loss(a), _loss(b)))
     return rows
+
+
+def _pairs(first: Run, second: Run) -> list[tuple[float, float]]:
+    """The losses of the first steps of both, as long as both have one."""
+    a, b = (run.losses or () for run in (first, second))
+    pairs = zip(a, b, strict=False)
+    whole = itertools.takewhile(lambda pair: None not in pair, pairs)
+    return list(whole)  # type: ignore[arg-type]
 
 
 def samples_per_s(run: Run) -> float | None:

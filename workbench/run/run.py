@@ -168,6 +168,16 @@ class Run(CostFace):
         """Every wait for a batch inside the window: start, length, step."""
         return self._table(tables.input_waits)
 
+    @property
+    def losses(self) -> tuple[float | None, ...] | None:
+        """The losses of the first steps, warm-up first; of a Run of ranks, of all of them together.
+
+        Two Runs of the same workload train the same batches in these steps, whether in one process
+        or in several. ``None``: the steps give no loss, or it is a trace.
+        """
+        told = None if self.record is None else self.record.losses
+        return None if told is None else tuple(told)
+
     @cached_property
     def stalls(self) -> pd.DataFrame | None:
         """Every step's exposed wait for input, divided by what the awaited batch was in.

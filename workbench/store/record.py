@@ -103,6 +103,9 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
     by number; or the ``reason`` why there was none."""
     loss: float | None = None
     """Of the last step of record; ``None`` where steps give none, or not one number."""
+    losses: list[float | None] | None = None
+    """Of the first steps of all, warm-up first, one batch after the other: those of two Runs that
+    began alike can be compared one by one. Of ranks that divide a batch it is their mean."""
     loss_scale: dict[str, Any] | None = None
     """Gradient scaling over all optimizer steps of the run, also those that were not timed:
     ``steps``, ``scales`` (pairs of a step and the scale from it on), ``skipped_at`` (steps) and
