@@ -253,8 +253,11 @@ def mean_losses(ranks: list[list[float | None] | None]) -> list[float | None] | 
     """The mean over the ranks, step by step; ``None`` where one of them has none."""
     if not all(ranks):
         return None
-    steps = zip(*(each or [] for each in ranks), strict=True)
-    return [None if None in step else sum(step) / len(step) for step in steps]  # type: ignore[arg-type]
+    found: list[float | None] = []
+    for step in zip(*(each or [] for each in ranks), strict=True):
+        known = [loss for loss in step if loss is not None]
+        found.append(sum(known) / len(known) if len(known) == len(step) else None)
+    return found
 
 
 def publish(folder: Path, target: Path, world_size: int, *, base: Path) -> Path:
