@@ -45,6 +45,15 @@ class LessonError(WorkbenchError):
     """An exercise of a lesson is not solved yet."""
 
 
+class CellError(ReportError):
+    """A cell of a report's notebook failed."""
+
+    def __init__(self, message: str, shown: str) -> None:
+        super().__init__(message)
+        self.shown = shown
+        """The whole cell, and the traceback as the kernel gave it."""
+
+
 class GateError(WorkbenchError):
     """A gate could not be measured, or what it judged became worse."""
 

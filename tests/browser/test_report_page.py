@@ -1,5 +1,6 @@
 """The exported report in a real browser: from a file, the network off, with and without scripts."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -7,9 +8,12 @@ from typing import Any
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
+from tests.analysis.jobs import job_trace
+from tests.browser.axe import complaints_of
 from tests.browser.contrast import contrast
 from tests.reporting import sample
 from workbench.reporting import report
+from workbench.reporting.pdf import print_pdf
 
 HOSTILE = "</script><script>window.hacked = 1</script><img src=x onerror='window.hacked = 1'>"
 CHARTS = 17
@@ -202,3 +206,45 @@ def test_the_words_of_every_row_are_whole_and_apart(visit: Open, width: int):
         assert between >= 4
         assert right >= 0
     assert seen.page.evaluate("window.hacked") is None
+
+
+@pytest.fixture(scope="module")
+def others(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A report of each other kind."""
+    folder = tmp_path_factory.mktemp("kinds")
+    before = sample.measured_run(folder, "before", step_ms=1.7)
+    after = sample.measured_run(folder, "after", step_ms=1.2, loader=True)
+    (folder / "job").mkdir()
+    for rank in range(3):
+        job_trace(rank, [300, 400, 500]).write(folder / "job" / f"rank{rank}.json")
+    return {
+        "compare": report(after, folder / "compare.html", base=before),
+        "ranks": report(folder / "job", folder / "ranks.html"),
+        "loader": report(after, folder / "loader.html", kind="loader"),
+    }
+
+
+@pytest.mark.parametrize("kind", ["compare", "ranks", "loader"])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_kind_is_whole_and_accessible(
+    new_context: Callable[..., BrowserContext], others: dict[str, Path], kind: str, scheme: str
+):
+    seen = Visit(new_context(color_scheme=scheme), others[kind])
+    seen.page.evaluate(OPEN_FOLDS)
+    expect(seen.page.locator("[data-wb-figure=waiting]")).to_have_count(0, timeout=30_000)
+    assert seen.page.locator("[data-wb-figure=drawn] svg.main-svg").count() > 3
+    expect(seen.page.locator("[data-wb-timeline=drawn] canvas.wbt-lanes")).to_have_count(1)
+    assert seen.complaints == []
+    assert [url for url in seen.asked if not url.startswith("blob:")] == [others[kind].as_uri()]
+    assert complaints_of(seen.page) == []
+
+
+def test_a_report_is_printed_with_its_charts(written: Path, tmp_path: Path):
+    made = print_pdf(written, tmp_path / "report.pdf").read_bytes()
+    assert made.startswith(b"%PDF")
+    assert 3 <= len(re.findall(rb"/Type\s*/Page\b", made)) <= 30
+    # Text alone, printed without scripts, is smaller than with charts drawn.
+    plain = tmp_path / "plain.html"
+    plain.write_text(written.read_text(encoding="utf-8").replace("<script", "<template"))
+    bare = print_pdf(plain, tmp_path / "plain.pdf").read_bytes()
+    assert len(made) > len(bare)

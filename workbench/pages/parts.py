@@ -39,7 +39,7 @@ def parts_html(breakdown: Breakdown) -> str:
     note = f'<p class="wb-quiet">{escape(missing)}</p>' if missing else ""
     caption = f"<caption>{escape(_caption(breakdown))}</caption>"
     return (
-        f'<div class="wb-scroll"><table class="wb-parts">{caption}'
+        f'<div class="wb-scroll" tabindex="0"><table class="wb-parts">{caption}'
         f"<tbody>{''.join(rows)}</tbody></table></div>{note}"
     )
 

@@ -83,7 +83,7 @@ def table_html(table: Table, *, caption: bool = True) -> str:
         text = f"and {count_text(table.left_out)} more not listed"
         note = f"<tfoot><tr>{span}{text}</td></tr></tfoot>"
     return (
-        f'<div class="wb-scroll"><table>{title}<thead><tr>{head}</tr></thead>'
+        f'<div class="wb-scroll" tabindex="0"><table>{title}<thead><tr>{head}</tr></thead>'
         f"<tbody>{body}</tbody>{note}</table></div>"
     )
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from workbench.reporting.worker import Job, Outcome
+from workbench.reporting.privacy import Guard, secrets_in
+from workbench.reporting.worker import Job, Outcome, running_cell
 
 if TYPE_CHECKING:
     from nbformat import NotebookNode
@@ -26,20 +27,32 @@ def main(folder: Path) -> None:
     """Execute the notebook in ``folder``, export it, and write what came of it."""
     threading.Thread(target=_end_with_parent, daemon=True).start()
     job = msgspec.json.decode((folder / "job.json").read_bytes(), type=Job)
-    problem = execute(job, folder)
-    if problem is None:
-        from workbench.reporting.export import export
+    found = execute(job, folder)
+    from workbench.reporting.export import export, guard_notebook
 
+    guard = guard_of(job)
+    guard_notebook(folder / "executed.ipynb", guard)
+    if found.problem is None:
         export(folder / "executed.ipynb", folder / "report.html", job)
-    (folder / "outcome.json").write_bytes(msgspec.json.encode(Outcome(problem=problem)))
+    told = Outcome(
+        problem=None if found.problem is None else guard(found.problem),
+        shown=None if found.shown is None else guard(found.shown),
+    )
+    (folder / "outcome.json").write_bytes(msgspec.json.encode(told))
 
 
-def execute(job: Job, folder: Path) -> str | None:
-    """Run the notebook with papermill; what went wrong in one or two sentences, or ``None``."""
+def guard_of(job: Job) -> Guard:
+    """What keeps secrets, also those given as parameters, and places out of all that is shown."""
+    return Guard(secrets=secrets_in(job.parameters), paths=job.private)
+
+
+def execute(job: Job, folder: Path) -> Outcome:
+    """Run the notebook with papermill; what went wrong in one or two sentences, or nothing."""
     import papermill
-    from nbclient.exceptions import DeadKernelError
+    from nbclient.exceptions import CellTimeoutError, DeadKernelError
     from papermill.exceptions import PapermillExecutionError
 
+    limit = job.cell_time_limit_s
     try:
         notebook = papermill.execute_notebook(
             folder / "report.ipynb",
@@ -50,18 +63,35 @@ def execute(job: Job, folder: Path) -> str | None:
             language="python",
             progress_bar=False,
             start_timeout=KERNEL_START_LIMIT_S,
+            execution_timeout=None if limit is None else max(1, round(limit)),
+            cwd=job.where,
         )
     except PapermillExecutionError as error:
         line = failed_line(error.traceback) or first_line(error.source)
-        return _failed_cell(error.exec_count, line, f"{error.ename}: {error.evalue}")
+        problem = _failed_cell(error.exec_count, line, f"{error.ename}: {error.evalue}")
+        return Outcome(problem=problem, shown=whole(error.source, error.traceback))
+    except CellTimeoutError:
+        said = f"its time limit of {limit:g} s reached: give a larger cell_time_limit_s."
+        at = running_cell(folder)
+        return Outcome(problem=f"the report stopped {at}, {said}", shown=said)
     except DeadKernelError:
-        return "the kernel that executes the report died; the machine may be out of memory."
+        said = "the kernel that executes the report died; the machine may be out of memory."
+        return Outcome(problem=said)
     except RuntimeError as error:
-        return f"the kernel for the report did not start ({error}): reinstall ipykernel."
+        said = f"the kernel for the report did not start ({error}): reinstall ipykernel."
+        return Outcome(problem=said)
     skipped = first_skipped(notebook)
     if skipped is None:
-        return None
-    return _failed_cell(skipped[0], first_line(skipped[1]), "the kernel gone: it never ran")
+        return Outcome()
+    said = _failed_cell(skipped[0], first_line(skipped[1]), "the kernel gone: it never ran")
+    return Outcome(problem=said)
+
+
+def whole(source: str, traceback: Sequence[str]) -> str:
+    """A cell and its traceback as text."""
+    told = _COLOUR.sub("", "\n".join(traceback))
+    lines = "\n".join(f"    {line}" for line in source.rstrip().splitlines())
+    return f"{lines}\n\n{told}"
 
 
 def first_skipped(notebook: "NotebookNode") -> tuple[int, str] | None:

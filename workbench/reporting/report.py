@@ -6,32 +6,46 @@ import os
 import secrets
 import shutil
 import tempfile
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from workbench.errors import MissingExtraError, ReportError, RunError
+from workbench.errors import CellError, MissingExtraError, ReportError, RunError, TimeLimitError
+from workbench.reporting.export import guard_notebook
+from workbench.reporting.kinds import NOTEBOOK as NOTEBOOK_ENDING
+from workbench.reporting.kinds import Kind, chosen_kind, notebook_of
+from workbench.reporting.pdf import chromium, print_pdf
+from workbench.reporting.privacy import Guard, secrets_in
+from workbench.reporting.summary import FILES as SUMMARIES
 from workbench.reporting.worker import Job, run_worker
 from workbench.run.run import Run
 from workbench.version import version
 
-NOTEBOOK = ("_notebooks", "reports", "profile.ipynb")
 _MARK, _HEAD_BYTES = b'<meta name="generator" content="torch-workbench">', 2000
 """What our page says of itself, and within how many bytes of its start."""
 NEEDED = ("papermill", "nbconvert", "ipykernel")
 
 
 def report(
-    run: Run | str | Path,
+    run: Run | str | Path | None = None,
     out: str | Path = "report.html",
     *,
     baseline: Run | str | Path | None = None,
     other: Run | str | Path | None = None,
+    base: Run | str | Path | None = None,
+    kind: Kind | None = None,
+    workload: str | None = None,
+    parameters: Mapping[str, Any] | None = None,
+    files: str | Path | None = None,
+    pdf: str | Path | None = None,
+    hide_places: bool = True,
     title: str | None = None,
     time_limit_s: float = 600,
+    cell_time_limit_s: float | None = None,
+    say: Callable[[str], Any] | None = None,
 ) -> Path:
-    """Execute the report notebook over a Run and write it as one HTML file.
+    """Execute a report notebook over a Run and write it as one HTML file.
 
     The file needs no network, no kernel and no other file. It is written whole or not at all; an
     older report at the same place is replaced, any other file there is left alone and refused. The
@@ -39,51 +53,165 @@ def report(
     notebook.
 
     Args:
-        run: A Run, or the path of a Run folder, a trace, or a folder with a trace per rank.
+        run: A Run, or the path of a Run folder, a trace, or a folder with a trace per rank; or a
+            notebook of your own (``.ipynb``), which is executed in its folder.
         out: Where the report goes.
         baseline: What to compare with: is ``run`` faster than it? A verdict needs two measured
             Runs; of a trace alone everything else is compared.
         other: What to compare with the other way round: is it faster than ``run``?
+        base: Make a comparison of it with ``run``, rather than a profile of ``run``.
+        kind: profile, compare, ranks or loader; by default the one for what was given.
+        workload: ``module:function`` of the current folder, giving a :class:`Workload`: it is
+            profiled now, in place of a ``run``. Of kinds profile and loader.
+        parameters: Values for the notebook's parameters, by name.
+        files: A folder that also gets the executed notebook, ``summary.json``, ``summary.md`` for
+            a pull request and ``junit.xml``.
+        pdf: Also print the report here, with the Chromium of this machine.
+        hide_places: Tell paths from the current folder, and hide what looks like a secret.
         title: Heading of the page; the name of the Run when not given.
         time_limit_s: After this many seconds everything is cancelled.
+        cell_time_limit_s: The same for one cell.
+        say: Is told which cell runs.
 
     Returns:
         The path of the report.
 
     Raises:
         MissingExtraError: papermill, nbconvert or ipykernel is not installed.
-        ReportError: ``out`` cannot be written, or holds something else than a report of ours; or a
-            cell of the notebook failed: then the executed notebook is kept beside ``out``.
+        CellError: A cell of the notebook failed: ``.shown`` holds it whole, and the executed
+            notebook is kept beside ``out``.
+        ReportError: ``out`` cannot be written, or holds something else than a report of ours; or
+            what was asked for does not fit together.
         TimeLimitError: It took longer than ``time_limit_s``.
     """
     for package in NEEDED:
         if importlib.util.find_spec(package) is None:
             raise MissingExtraError(package, "notebook", "A report")
     _check(title, time_limit_s)
-    source = path_of(run)
+    if cell_time_limit_s is not None:
+        _check(None, cell_time_limit_s, "cell_time_limit_s")
+    asked = _Asked(run, kind, base=base, baseline=baseline, other=other, workload=workload)
     out = _file(out)
-    parameters: dict[str, Any] = {
-        "run_path": str(source),
-        "baseline_path": None if baseline is None else str(path_of(baseline)),
-        "other_path": None if other is None else str(path_of(other)),
-    }
-    name = run.name if isinstance(run, Run) else source.name
-    job = Job(
-        parameters=parameters,
-        title=title or f"Profile of {name}",
-        heading=title,
-        footer=f"torch-workbench {version()}".removesuffix(" unknown"),
-    )
+    if pdf is not None:
+        pdf = _file(pdf)
+        chromium()
+    given = {**asked.parameters(), **(parameters or {})}
+    kept = None if files is None else _folder(files)
     with tempfile.TemporaryDirectory(prefix="workbench-report-", ignore_cleanup_errors=True) as at:
         folder = Path(at)
+        if asked.own is None:
+            summaries = None if kept is None else str(folder / "summary")
+            given |= {"summary_folder": summaries, "hide_places": hide_places}
+        job = Job(
+            parameters=given,
+            title=title or asked.title,
+            heading=title,
+            footer=f"torch-workbench {version()}".removesuffix(" unknown"),
+            cell_time_limit_s=cell_time_limit_s,
+            where=None if asked.own is None else str(asked.own.parent),
+            private=hide_places,
+        )
         draft = _draft(out)
         try:
-            notebook = files("workbench").joinpath(*NOTEBOOK).read_bytes()
-            (folder / "report.ipynb").write_bytes(notebook)
-            _finish(job, folder, draft, out, time_limit_s)
+            (folder / "report.ipynb").write_bytes(asked.notebook())
+            _finish(job, folder, draft, out, time_limit_s, say)
+            if kept is not None:
+                _keep_files(folder, kept)
         finally:
             draft.unlink(missing_ok=True)
+    if pdf is not None:
+        print_pdf(out, pdf, time_limit_s=time_limit_s)
     return out
+
+
+class _Asked:
+    """What a report is about: which notebook, and what it is given."""
+
+    def __init__(
+        self,
+        run: Run | str | Path | None,
+        kind: str | None,
+        *,
+        base: Run | str | Path | None,
+        baseline: Run | str | Path | None,
+        other: Run | str | Path | None,
+        workload: str | None,
+    ) -> None:
+        self.own = None
+        if isinstance(run, str | os.PathLike) and str(run).endswith(NOTEBOOK_ENDING):
+            self.own = path_of(run)
+            if any(each is not None for each in (kind, base, baseline, other, workload)):
+                raise ReportError("a notebook of your own takes parameters only (-p NAME=VALUE).")
+            self.title = self.own.stem
+            return
+        self._run = None if run is None else path_of(run)
+        if (run is None) == (workload is None):
+            raise ReportError("give a Run or trace, or a workload (MODULE:FUNCTION): one of them.")
+        if workload is not None and not all(workload.partition(":")):
+            raise ReportError(f"workload={workload!r} names no function: write MODULE:FUNCTION.")
+        about = run if isinstance(run, Run) else self._run or Path()
+        self.kind = chosen_kind(kind, about, base=base is not None, workload=workload is not None)
+        self._base, self._workload = base, workload
+        self._beside = {"baseline_path": baseline, "other_path": other}
+        self._refuse()
+        name = run.name if isinstance(run, Run) else self._run.name if self._run else workload
+        word = {"profile": "Profile", "compare": "Comparison", "ranks": "Ranks", "loader": "Input"}
+        self.title = f"{word[self.kind]} of {name}"
+
+    def _refuse(self) -> None:
+        beside = any(each is not None for each in self._beside.values())
+        if beside and self.kind != "profile":
+            raise ReportError(
+                f"baseline and other belong to kind=profile, not to {self.kind}: give base instead."
+            )
+        if self._base is not None and self.kind != "compare":
+            raise ReportError(f"a base belongs to kind=compare, not to {self.kind}.")
+        if self._workload is not None and self.kind not in ("profile", "loader"):
+            raise ReportError(f"a workload gives a profile or its loader, not {self.kind}.")
+
+    def parameters(self) -> dict[str, Any]:
+        """What the notebook is told."""
+        if self.own is not None:
+            return {}
+        path = None if self._run is None else str(self._run)
+        if self.kind == "compare":
+            assert self._base is not None
+            return {"base_path": str(path_of(self._base)), "head_path": path}
+        if self.kind == "ranks":
+            return {"run_path": path}
+        told = {"run_path": path, "workload": self._workload}
+        if self.kind == "loader":
+            return told
+        beside = self._beside.items()
+        return told | {n: None if each is None else str(path_of(each)) for n, each in beside}
+
+    def notebook(self) -> bytes:
+        """The notebook that is executed."""
+        return notebook_of(self.kind) if self.own is None else self.own.read_bytes()
+
+
+def _folder(files: Any) -> Path:
+    place = _file(files)
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ReportError(
+            f"{place} is no folder to write to ({error.strerror}): give files=... another place."
+        ) from error
+    return place
+
+
+def _keep_files(folder: Path, place: Path) -> None:
+    """The executed notebook, small, and what the notebook wrote for programs."""
+    from workbench.reporting.export import small
+
+    try:
+        (place / "report.ipynb").write_bytes(small(folder / "executed.ipynb"))
+        for name in SUMMARIES:
+            if (made := folder / "summary" / name).is_file():
+                shutil.copyfile(made, place / name)
+    except OSError as error:
+        raise ReportError(f"{place} could not be written ({error.strerror}).") from error
 
 
 def path_of(run: Run | str | Path) -> Path:
@@ -106,12 +234,12 @@ def path_of(run: Run | str | Path) -> Path:
     return first if len(run.traces) == 1 else first.parent
 
 
-def _check(title: Any, time_limit_s: Any) -> None:
+def _check(title: Any, time_limit_s: Any, name: str = "time_limit_s") -> None:
     if title is not None and not isinstance(title, str):
         raise ReportError(f"title={title!r} must be text, or left out.")
     number = isinstance(time_limit_s, int | float) and not isinstance(time_limit_s, bool)
     if not (number and time_limit_s > 0):
-        raise ReportError(f"time_limit_s={time_limit_s!r} must be a positive number of seconds.")
+        raise ReportError(f"{name}={time_limit_s!r} must be a positive number of seconds.")
 
 
 def _file(out: Any) -> Path:
@@ -153,14 +281,24 @@ def is_report(path: Path) -> bool:
     return not head or _MARK in head
 
 
-def _finish(job: Job, folder: Path, draft: Path, out: Path, time_limit_s: float) -> None:
+def _finish(  # noqa: PLR0917
+    job: Job,
+    folder: Path,
+    draft: Path,
+    out: Path,
+    time_limit_s: float,
+    say: Callable[[str], Any] | None,
+) -> None:
     try:
-        run_worker(job, folder, time_limit_s=time_limit_s)
-    except ReportError as error:
-        kept = _keep(folder, out)
+        run_worker(job, folder, time_limit_s=time_limit_s, say=say)
+    except (ReportError, TimeLimitError) as error:
+        kept = _keep(folder, out, job)
         if kept is None:
             raise
-        raise ReportError(f"{error} The executed notebook is kept as {kept.name}.") from None
+        told = f"{error} The executed notebook is kept as {kept.name}."
+        if isinstance(error, CellError):
+            raise CellError(told, error.shown) from None
+        raise type(error)(told) from None
     try:
         shutil.copyfile(folder / "report.html", draft)
         draft.replace(out)
@@ -171,12 +309,13 @@ def _finish(job: Job, folder: Path, draft: Path, out: Path, time_limit_s: float)
         ) from error
 
 
-def _keep(folder: Path, out: Path) -> Path | None:
+def _keep(folder: Path, out: Path, job: Job) -> Path | None:
     """Save the executed notebook beside the report that was not made."""
     executed = folder / "executed.ipynb"
     kept = out.with_name(f"{out.stem}.failed.ipynb")
     with suppress(OSError, ValueError):
         json.loads(executed.read_bytes())
+        guard_notebook(executed, Guard(secrets=secrets_in(job.parameters), paths=job.private))
         shutil.copyfile(executed, kept)
         return kept
     return None

@@ -77,6 +77,13 @@ class RankAnalysis:
         self.overhead_ratio: float | None = None
         """How many times as long a step is under the profiler, where both were measured."""
 
+    def read_through(self, change: Callable[[Trace], Trace]) -> None:
+        """Change the trace whenever it is read; to be asked before any answer."""
+        read, known = self._read, self.__dict__.pop("trace", None)
+        self._read = lambda: change(read())
+        if known is not None:
+            self.__dict__["trace"] = change(known)
+
     def release(self) -> None:
         """Drop the trace and what is as large; asked again, the trace is read again."""
         for name in LARGE:
