@@ -68,7 +68,7 @@ def comparison_html(view: ComparisonView) -> str:
     notes = "".join(f'<p class="wb-quiet">{escape(note)}</p>' for note in view.notes)
     return page(
         named,
-        "<h3>What differs first</h3>",
+        '<h3 aria-level="2">What differs first</h3>',
         table_html(differing, caption=False)
         if view.differences
         else f'<p class="wb-quiet">{SAME}</p>',

@@ -70,6 +70,8 @@ def table_html(table: Table, *, caption: bool = True) -> str:
     """The table as HTML; every cell is escaped."""
     head = "".join(
         f'<th scope="col"{_class(column.kind)}>{escape(column.name)}</th>'
+        if column.name
+        else "<td></td>"
         for column in table.columns
     )
     body = "".join(
