@@ -43,7 +43,7 @@ def test_variables_that_hold_secrets_are_known_by_name(name: str, secret: bool):
         ("AKIAABCDEFGHIJKLMNOP", HIDDEN),
         ("git clone https://me:pw123456@host/x", f"git clone https://{HIDDEN}@host/x"),
         ("train.py --password=abcdefgh", f"train.py --password={HIDDEN}"),
-        (f"{HOME}/ada/work/train.py(3): step", "~/work/train.py(3): step"),
+        (f"{HOME}/ada/loop/train.py(3): step", "~/loop/train.py(3): step"),
         (f"{MAC_HOME}/ada/x.py", "~/x.py"),
         (
             "/opt/env/lib/python3.11/site-packages/torch/nn/modules/module.py(1): _call_impl",
