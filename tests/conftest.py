@@ -4,6 +4,7 @@ import functools
 import gc
 import os
 import re
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -46,6 +47,13 @@ def _small_heap() -> None:
     """
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _interrupts_reach_us() -> None:
+    """What a shell starts in the background ignores interrupts, and tests send themselves some."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture

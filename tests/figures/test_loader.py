@@ -131,6 +131,27 @@ def test_a_cold_epoch_is_told_from_warm_ones() -> None:
     assert reason_of(epoch_batches([epoch(0, 30 * MS, 0)]))
 
 
+@pytest.mark.parametrize(
+    ("parts", "storage", "said"),
+    [
+        ({"decode": 30, "oversubscription": 60}, 9e6, "3.00 times as long, mostly for a free"),
+        ({"decode": 30, "storage": 60}, 0.0, "3.00 times as long"),
+        ({"decode": 90}, 9e6, "3.00 times as long"),
+        ({"decode": 30, "other": 60}, 9e6, "3.00 times as long when cold"),
+    ],
+    ids=["other programs", "nothing from storage", "the first decodes more", "a memory map"],
+)
+def test_a_longer_first_epoch_is_cold_only_where_storage_made_it_longer(
+    parts: dict[str, float], storage: float, said: str
+) -> None:
+    """90 ms against 30."""
+    made = {name: ms * MS for name, ms in parts.items()}
+    first = Epoch(number=0, batches=9, made_ns=90 * MS, parts_ns=made, storage_bytes=storage)
+    told = title(epoch_batches([first, epoch(1, 30 * MS, 0)]))
+    assert said in told
+    assert told.endswith("cold") is said.endswith("cold")
+
+
 def test_colours_of_parts_are_those_of_the_palette() -> None:
     figure = stall_parts({"copy": np.array([MS])}, numbers=(0,))
     assert figure.data[0].marker.color == palette.category("memory").colour

@@ -39,7 +39,6 @@ def test_d01_rows_of_a_table_are_fetched_at_once_and_never_by_more_workers(
     run = profiled(DataLoader(Rows(), 256, num_workers=workers), tmp_path)
     finding = fired(run, "WB102")
     assert "__getitems__" in finding.advice
-    assert finding.evidence["sample_us"] < 100
     for each in run.findings:
         assert "workers" not in (each.setting or {}), each
 
@@ -49,6 +48,18 @@ def test_d01_a_table_that_is_fetched_at_once_is_silent(tmp_path: Path) -> None:
     assert of(run, "WB102") is None
     for each in run.findings:
         assert "workers" not in (each.setting or {}), each
+
+
+def test_d01_rows_stay_cheap_where_others_take_the_processors() -> None:
+    """256 rows of 5 µs; a busy machine makes 40 ms of 1.3, 160 µs a row, and workers no help."""
+    made = stages(
+        batches=10, samples=2560, batch_ns=40.0 * MS, batch_able_ns=1.3 * MS, fetch_ns=400 * MS,
+        fetch_cpu_ns=13 * MS, run_delay_ns=387 * MS, samples_ns=390 * MS, collate_ns=10 * MS,
+    )  # fmt: skip
+    finding = found(waiting(45, 40, loader_stages=made, effective={"workers": 0}), "WB101")
+    assert finding is not None
+    assert "__getitems__" in finding.advice
+    assert "workers" not in (finding.setting or {})
 
 
 @pytest.mark.parametrize(("workers", "setting"), [(0, None), (1, {"workers": 0})])
@@ -80,9 +91,9 @@ def test_d04_a_fast_step_starves_and_both_rates_are_said_first(tmp_path: Path) -
 
 
 def test_d04_a_slow_step_does_not_and_no_advice_is_given(tmp_path: Path) -> None:
-    """8 ms to make a batch, 60 ms to use it: moving transforms to the device would cost."""
+    """8 ms to make a batch, 200 ms to use it: moving transforms to the device would cost."""
     loader = DataLoader(Working(sleep=0.002), 4, num_workers=1)
-    run = profiled(loader, tmp_path, step_s=0.06, steps=10)
+    run = profiled(loader, tmp_path, step_s=0.2, steps=6)
     waits = of(run, "WB101")
     assert waits is None or waits.severity == "info"  # taking a batch over on a busy machine
     assert not {f.code for f in run.findings} & {"WB102", "WB105"}
@@ -149,7 +160,7 @@ def test_work_on_samples_is_no_storage(tmp_path: Path) -> None:
     assert of(run, "WB103") is None
 
 
-def epoch(fetch_ms: float, stored_mb: float) -> EpochStart:
+def epoch(fetch_ms: float, stored_mb: float, rest_ms: float | None = None) -> EpochStart:
     return EpochStart(
         start_wait_ns=0,
         median_wait_ns=0,
@@ -158,11 +169,15 @@ def epoch(fetch_ms: float, stored_mb: float) -> EpochStart:
         batch_fetch_ns=fetch_ms * MS,
         storage_bytes=int(stored_mb * MB),
         workers=0,
+        batch_resting_ns=None if rest_ms is None else rest_ms * MS,
     )
 
 
-def test_a_cold_first_epoch_is_told_from_a_slow_disk() -> None:
-    cold = waiting(100, 0, epoch_starts=(epoch(60, 50), epoch(20, 0), epoch(20, 0)))
+@pytest.mark.parametrize("rest_ms", [None, 45])
+def test_a_cold_first_epoch_is_told_from_a_slow_disk(rest_ms: float | None) -> None:
+    """40 ms longer, all of them at rest where that was seen: 45 against 5 ms."""
+    later = epoch(20, 0, None if rest_ms is None else 5)
+    cold = waiting(100, 0, epoch_starts=(epoch(60, 50, rest_ms), later, later))
     finding = found(cold, "WB103")
     assert finding is not None
     assert finding.evidence["ratio"] == pytest.approx(3)
@@ -176,8 +191,9 @@ def test_a_cold_first_epoch_is_told_from_a_slow_disk() -> None:
         (epoch(28, 50), epoch(20, 0)),
         (epoch(60, 50), epoch(30, 50)),
         (epoch(60, 50),),
+        (epoch(60, 0.005, 6), epoch(20, 0, 5)),
     ],
-    ids=["nothing read from storage", "hardly slower", "read again", "one epoch"],
+    ids=["nothing read", "hardly slower", "read again", "one epoch", "waited for a processor"],
 )
 def test_a_slow_first_epoch_without_storage_is_no_cold_cache(
     epochs: tuple[EpochStart, ...],

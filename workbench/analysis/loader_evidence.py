@@ -53,6 +53,8 @@ class LoaderStages:
     unpickle_cpu_ns: int | None = None
     unpickle_own_ns: int | None = None
     """Of ``unpickle_ns``, what computing workers did not keep waiting."""
+    batch_able_ns: float | None = None
+    """Of ``batch_ns``, what is left without waiting for a processor, where that was counted."""
 
     @property
     def read_share(self) -> float | None:
@@ -65,6 +67,12 @@ class LoaderStages:
     def sample_ns(self) -> float | None:
         """Fetch per sample of the median batch, collate included."""
         return self.batch_ns * self.batches / self.samples if self.samples else None
+
+    @property
+    def sample_able_ns(self) -> float | None:
+        """What a sample costs with a processor free for it; others on the machine add to it."""
+        able = self.batch_ns if self.batch_able_ns is None else self.batch_able_ns
+        return able * self.batches / self.samples if self.samples else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,6 +90,9 @@ class EpochStart:
     """Median fetch of its batches."""
     storage_bytes: int | None
     workers: int
+    batch_resting_ns: float | None = None
+    """Of the median batch's fetch, neither on a processor nor waiting for one; ``None`` where the
+    kernel does not count the latter."""
 
 
 def loader_stages(batches: pd.DataFrame) -> LoaderStages | None:
@@ -112,6 +123,7 @@ def loader_stages(batches: pd.DataFrame) -> LoaderStages | None:
         serialize_cpu_ns=_scaled(seen, "serialize_cpu_ns"),
         unpickle_cpu_ns=_scaled(seen, "unpickle_cpu_ns"),
         unpickle_own_ns=_unpickle_own(seen),
+        batch_able_ns=_able(seen),
     )
 
 
@@ -140,6 +152,7 @@ def epoch_starts(records: LoaderRecords) -> tuple[EpochStart, ...]:
                 batch_fetch_ns=_median(own, "fetch_ns"),
                 storage_bytes=_scaled(own, "storage_bytes"),
                 workers=int(epoch.workers),
+                batch_resting_ns=_resting(own),
             )
         )
     return tuple(found)
@@ -188,6 +201,12 @@ def loader_system(system: pd.DataFrame, about: Mapping[str, Any]) -> dict[str, A
     }
 
 
+def _able(seen: pd.DataFrame) -> float | None:
+    known = seen[["fetch_ns", "fetch_run_delay_ns"]].dropna().astype("float64")
+    able = known["fetch_ns"] - known["fetch_run_delay_ns"]
+    return float(able.clip(lower=0).median()) if len(known) else None
+
+
 def _cpu_share(seen: pd.DataFrame) -> float:
     """Of the batches whose delays were counted; of all, where none was."""
     known = seen[seen["fetch_run_delay_ns"].notna()]
@@ -195,6 +214,12 @@ def _cpu_share(seen: pd.DataFrame) -> float:
     able = rows["fetch_ns"] - rows["fetch_run_delay_ns"].fillna(0)
     shares = (rows["fetch_cpu_ns"] / able)[able > 0].dropna().astype("float64")
     return min(1.0, float(shares.median())) if len(shares) else 0.0
+
+
+def _resting(rows: pd.DataFrame) -> float | None:
+    known = rows[["fetch_ns", "fetch_cpu_ns", "fetch_run_delay_ns"]].dropna().astype("float64")
+    rest = known["fetch_ns"] - known["fetch_cpu_ns"] - known["fetch_run_delay_ns"]
+    return float(rest.clip(lower=0).median()) if len(known) else None
 
 
 def _read_wait(seen: pd.DataFrame) -> int | None:

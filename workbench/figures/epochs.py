@@ -1,6 +1,6 @@
 """The first epoch against the later ones: what making a batch takes, cold and warm."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.figures import names, palette, template
@@ -82,10 +82,29 @@ def _headline(epochs: Sequence[Epoch]) -> str:
     later = sum(each.made_ns * each.batches for each in epochs[1:]) / count
     times = f"{time_text(first)} in the first epoch, {time_text(later)} later"
     if first > APART * later:
-        return f"Making a batch takes {times}: {significant(first / later)} times as long when cold"
+        longer = f"{significant(first / later)} times as long{_why(epochs, count)}"
+        return f"Making a batch takes {times}: {longer}"
     if later > APART * first:
         return f"Making a batch takes {times}: {significant(later / first)} times as long later"
     return f"Making a batch takes about as long in every epoch: {times}"
+
+
+def _why(epochs: Sequence[Epoch], count: int) -> str:
+    """What most of the longer first epoch is; nothing where no one part is most of it."""
+
+    def more(value: Callable[[Epoch], float]) -> float:
+        return value(epochs[0]) - sum(value(e) * e.batches for e in epochs[1:]) / count
+
+    def part(*parts: str) -> float:
+        return more(lambda each: sum(each.parts_ns.get(name, 0.0) for name in parts))
+
+    half = more(lambda each: each.made_ns) / 2
+    if part("oversubscription") >= half:
+        return ", mostly for a free processor"
+    read = more(lambda each: each.storage_bytes or 0.0)
+    if read > (epochs[0].storage_bytes or 0.0) / 2 and part("storage", "other") >= half:
+        return " when cold"
+    return ""
 
 
 def _subtitle(epochs: Sequence[Epoch]) -> str:

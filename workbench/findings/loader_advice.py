@@ -102,10 +102,10 @@ def _cheap(facts: Facts) -> bool:
 def _from_memory(facts: Facts) -> bool:
     """Whether samples cost microseconds of a processor each, and nothing is read for them."""
     found = facts.loader_stages
-    if found is None or found.sample_ns is None or not found.samples:
+    if found is None or found.sample_able_ns is None or not found.samples:
         return False
     return (
-        found.sample_ns < CHEAP_SAMPLE_NS
+        found.sample_able_ns < CHEAP_SAMPLE_NS
         and found.cpu_share >= BUSY_SHARE
         and (found.read_share or 0) < READ_SHARE
         and not facts.effective.get("iterable")

@@ -27,6 +27,9 @@ RESTING_SHARE = 0.5
 """Own choice for "CPU time is far below wall time"."""
 COLD_RATIO = 1.5
 """As the design's list of findings has it: first epoch over later ones."""
+COLD_REST = 0.5
+"""Own choice: what a cold epoch takes longer, its threads mostly rest in; other programs that take
+the processors lengthen batches as well, and a few bytes come from storage at any time."""
 COLD_BYTES = 2.0
 """Own choice: a cold epoch also takes so many times as much from storage, by batch."""
 
@@ -54,6 +57,12 @@ def _cold(epochs: tuple[EpochStart, ...]) -> tuple[float, float, float] | None:
     again = sum(epoch.storage_bytes or 0 for epoch in epochs[1:]) / batches
     if first < COLD_RATIO * warm or taken <= 0 or taken < COLD_BYTES * again:
         return None
+    resting = [e.batch_resting_ns for e in epochs if e.batch_fetch_ns]
+    known = [ns for ns in resting if ns is not None]
+    if len(known) == len(resting):
+        rested = known[0] - sum(known[1:]) / len(known[1:])
+        if rested < COLD_REST * (first - warm):
+            return None
     return first, warm, taken
 
 

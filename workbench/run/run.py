@@ -185,7 +185,10 @@ class Run(CostFace):
         A column a part; they sum to ``exposed_ns`` exactly. What lies in no complete step is a row
         without a number.
         """
-        return self._table(stalls_table)
+        from workbench.run.shown import in_nanoseconds
+
+        found = self._table(stalls_table)
+        return None if found is None else in_nanoseconds(found)
 
     @cached_property
     def memory(self) -> pd.DataFrame | None:

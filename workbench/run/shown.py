@@ -20,8 +20,11 @@ MOST_ROWS = 30
 LONGEST = 60
 UNIT = "unit"
 """In ``attrs``: ``ns`` where every number of a table is nanoseconds, however it is called."""
+_COUNTED = ("rank", "device", "step")
+"""Columns that say which, in such a table as well."""
 _MOMENTS = ("start_ns", "end_ns", "at_ns", "in_window_ns")
 """Columns that say when, not how long: they keep the digits that tell neighbours apart."""
+NOTE_ALL = "Shown in units; the data hold nanoseconds."
 NOTE = "Shown in units; the data hold nanoseconds in the columns that end in _ns."
 
 
@@ -47,7 +50,7 @@ class Shown(pd.DataFrame):
 
 
 def in_nanoseconds(table: pd.DataFrame) -> Shown:
-    """A table all of whose numbers are nanoseconds, but for the rank."""
+    """A table all of whose numbers are nanoseconds, but for the rank, the device and the step."""
     made = Shown(table)
     made.attrs[UNIT] = "ns"
     return made
@@ -72,7 +75,9 @@ def _remarks(table: pd.DataFrame, absent: list[str]) -> list[str]:
         said.append(f"and {count_text(len(table) - MOST_ROWS)} more rows")
     if absent:
         said.append(f"{NOT_MEASURED}: {', '.join(absent)}")
-    if any(str(name).endswith("_ns") for name in table.columns):
+    if table.attrs.get(UNIT) == "ns":
+        said.append(NOTE_ALL)
+    elif any(str(name).endswith("_ns") for name in table.columns):
         said.append(NOTE)
     return said
 
@@ -82,7 +87,7 @@ def _format(name: str, *, all_ns: bool) -> Callable[[float], str]:
     words = name.split("_")
     if name in _MOMENTS:
         return lambda ns: f"{ns / 1e6:.3f} ms"
-    if words[-1] == "ns" or (all_ns and name != "rank"):
+    if words[-1] == "ns" or (all_ns and name not in _COUNTED):
         return time_text
     if "bytes" in words:
         return bytes_text
