@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from workbench.analysis.causes import CAUSES
 from workbench.gate.counters import counters
-from workbench.gate.metrics import IDLE_CAUSES
 from workbench.gate.sample import Sample, Side
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def _parts(rank: RankAnalysis, record: RunRecord | None) -> dict[str, Sample]:
     """Exposed input, communication and idle causes of every profiled step of the first device."""
     found = next(iter(rank.details.steps.values()), None)
     names = ["exposed_input", "exposed_communication"]
-    names += [f"idle_{cause}" for cause in IDLE_CAUSES if cause != "input"]
+    names += [f"idle_{cause}" for cause in CAUSES if cause != "input"]
     if found is None or rank.voids("causes") or not found.steady.any():
         return dict.fromkeys(names, Sample(reason="the trace has no steps to break down"))
     step = float(found.length[found.steady].mean())
@@ -77,7 +77,7 @@ def _parts(rank: RankAnalysis, record: RunRecord | None) -> dict[str, Sample]:
     if found.device is None:
         made |= dict.fromkeys(names[2:], Sample(reason="no device was recorded"))
         return made
-    return made | {f"idle_{c}": sample(c) for c in IDLE_CAUSES if c != "input"}
+    return made | {f"idle_{c}": sample(c) for c in CAUSES if c != "input"}
 
 
 def _recorded_input(record: RunRecord | None, rank: RankAnalysis) -> Sample | None:

@@ -4,12 +4,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
+from workbench.analysis.causes import CAUSES
 from workbench.units import bytes_text, number_text, significant, time_text
 
 Kind = Literal["times", "parts", "value", "count"]
 """``times``: blocks of steps without the profiler. ``parts``: nanoseconds of every profiled step,
 told as a share of the step. ``value``: one number a Run. ``count``: the same in every step."""
 Worse = Literal["more", "less"]
+Unit = Literal["time", "rate", "bytes", "count", "seconds", "times"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,7 +20,7 @@ class Metric:
 
     name: str
     title: str
-    unit: Literal["time", "rate", "bytes", "count", "seconds", "times"]
+    unit: Unit
     kind: Kind
     worse: Worse = "more"
     allow: float
@@ -51,22 +53,6 @@ _TEXT: dict[str, Callable[[float], str]] = {
     "times": lambda value: f"{significant(value)} times",
 }
 
-IDLE_CAUSES = (
-    "kernel_gap",
-    "launch",
-    "kernel_loading",
-    "input",
-    "allocation",
-    "graph_capture",
-    "compilation",
-    "profiler",
-    "synchronization",
-    "garbage_collection",
-    "host_operators",
-    "host_python",
-    "host_other",
-    "unknown",
-)
 TEN_MICROSECONDS = 10_000.0
 """No test fails for less: the clock, the scheduler and a function call take as long."""
 
@@ -74,6 +60,20 @@ TEN_MICROSECONDS = 10_000.0
 def _part(name: str, title: str) -> Metric:
     return Metric(
         name=name, title=title, unit="time", kind="parts", allow=0.05, ignore_below=TEN_MICROSECONDS
+    )
+
+
+def _value(
+    name: str, title: str, unit: Unit, *, allow: float, ignore_below: float, noise: float
+) -> Metric:
+    return Metric(
+        name=name,
+        title=title,
+        unit=unit,
+        kind="value",
+        allow=allow,
+        ignore_below=ignore_below,
+        assumed_noise=noise,
     )
 
 
@@ -100,36 +100,12 @@ METRICS: tuple[Metric, ...] = (
     _part("exposed_communication", "exposed communication"),
     *(
         _part(f"idle_{cause}", f"idle: {cause.replace('_', ' ')}")
-        for cause in IDLE_CAUSES
+        for cause in CAUSES
         if cause != "input"
     ),
-    Metric(
-        name="peak_memory",
-        title="peak memory",
-        unit="bytes",
-        kind="value",
-        allow=0.05,
-        ignore_below=16e6,
-        assumed_noise=0.05,
-    ),
-    Metric(
-        name="compile_time",
-        title="compile time",
-        unit="seconds",
-        kind="value",
-        allow=0.20,
-        ignore_below=1.0,
-        assumed_noise=0.20,
-    ),
-    Metric(
-        name="overhead",
-        title="cost of profiling",
-        unit="times",
-        kind="value",
-        allow=0.50,
-        ignore_below=0.2,
-        assumed_noise=0.25,
-    ),
+    _value("peak_memory", "peak memory", "bytes", allow=0.05, ignore_below=16e6, noise=0.05),
+    _value("compile_time", "compile time", "seconds", allow=0.20, ignore_below=1.0, noise=0.20),
+    _value("overhead", "cost of profiling", "times", allow=0.50, ignore_below=0.2, noise=0.25),
     _count("kernels_per_step", "kernels a step"),
     _count("launches_per_step", "launches a step"),
     _count("operators_per_step", "operators a step"),

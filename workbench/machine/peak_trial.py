@@ -119,6 +119,8 @@ def peaks(torch: Any, device: str, dtype: str, until: float, least: float) -> fl
     torch.set_float32_matmul_precision("high" if dtype == "tf32" else "highest")
     torch.backends.cudnn.allow_tf32 = dtype == "tf32"
     sides, images = (CPU_SIDES, CPU_IMAGES) if device == "cpu" else (DEVICE_SIDES, DEVICE_IMAGES)
+    # A device without this operation in this type says so, and one without memory for the next size
+    # too: what was measured before is the answer, and no line means not measured.
     with contextlib.suppress(RuntimeError, NotImplementedError):
         for side in sides:
             a, b = (torch.randn(side, side, device=device).to(kind) for _ in range(2))
@@ -130,7 +132,7 @@ def peaks(torch: Any, device: str, dtype: str, until: float, least: float) -> fl
                 return first
             if time.perf_counter() + 8 * 3 * seconds > until:
                 break
-    with contextlib.suppress(RuntimeError, NotImplementedError):
+    with contextlib.suppress(RuntimeError, NotImplementedError):  # as above
         for batch, channels, side in images:
             if time.perf_counter() > until:
                 break
@@ -162,7 +164,7 @@ def transfers(torch: Any, device: str) -> None:
     """Between the host's pinned memory and the device, each direction alone."""
     if not device.startswith("cuda"):
         return
-    with contextlib.suppress(RuntimeError):
+    with contextlib.suppress(RuntimeError):  # where memory cannot be pinned it is not measured
         host = torch.ones(1 << 26, dtype=torch.uint8).pin_memory()
         there = host.to(device)
         for name, call in (

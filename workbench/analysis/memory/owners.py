@@ -52,31 +52,36 @@ class Owners:
 
 def owners_in_trace(trace: Trace, found: Allocations, steps: Steps | None) -> Owners:
     """Who holds each allocation of a trace."""
-    memory = trace.memory
-    begun, ended = found.taken >= 0, found.given >= 0
-    lane = np.where(begun, memory.lane[found.taken], -1).astype(np.int32)
-    first = _phases(trace, lane, found.start, begun)
-    last = _phases(
-        trace,
-        np.where(ended, memory.lane[found.given], -1).astype(np.int32),
-        found.end,
-        ended,
-    )
+    begin = _taken(trace, found.taken, found.start)
+    end = _taken(trace, found.given, found.end)
     texts: dict[str, int] = {"": 0}
     return Owners(
-        category=_categories(found, first, last, steps),
-        module=_modules(trace, lane, found.start, begun, texts),
-        operator=_operators(trace, lane, found.start, begun, texts),
-        line=_lines(trace, lane, found.start, begun, texts),
+        category=_categories(found, _phases(trace, begin), _phases(trace, end), steps),
+        module=_modules(trace, begin, texts),
+        operator=_operators(trace, begin, texts),
+        line=_lines(trace, begin, texts),
         texts=tuple(texts),
     )
 
 
-def _phases(
-    trace: Trace, lane: NDArray[np.int32], at: NDArray[np.int64], known: NDArray[np.bool_]
-) -> NDArray[np.int64]:
-    phase = np.full(len(lane), PHASES.index("unknown"), np.int64)
-    phase[known] = phases_at(trace, lane[known], at[known])
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Taken:
+    """Where and when the host took or gave back each allocation, as far as that is ``known``."""
+
+    lane: NDArray[np.int32]
+    at: NDArray[np.int64]
+    known: NDArray[np.bool_]
+
+
+def _taken(trace: Trace, row: NDArray[np.int64], at: NDArray[np.int64]) -> _Taken:
+    known = row >= 0
+    lane = np.where(known, trace.memory.lane[row], -1).astype(np.int32)
+    return _Taken(lane=lane, at=at, known=known)
+
+
+def _phases(trace: Trace, taken: _Taken) -> NDArray[np.int64]:
+    phase = np.full(len(taken.at), PHASES.index("unknown"), np.int64)
+    phase[taken.known] = phases_at(trace, taken.lane[taken.known], taken.at[taken.known])
     return phase
 
 
@@ -101,16 +106,10 @@ def _step_of(at: NDArray[np.int64], steps: Steps | None) -> NDArray[np.int64]:
     return np.searchsorted(steps.start, at, "right")
 
 
-def _modules(
-    trace: Trace,
-    lane: NDArray[np.int32],
-    at: NDArray[np.int64],
-    known: NDArray[np.bool_],
-    texts: dict[str, int],
-) -> NDArray[np.int64]:
+def _modules(trace: Trace, taken: _Taken, texts: dict[str, int]) -> NDArray[np.int64]:
     """The module that was called, with those around it."""
     nesting = _nest(trace, lambda name: name.startswith(PREFIX), Kind.PYTHON)
-    place = _innermost(nesting, lane, at, known)
+    place = _innermost(nesting, taken)
     paths: dict[int, int] = {}
 
     def path(number: int) -> str:
@@ -126,16 +125,10 @@ def _modules(
     return np.array([paths.get(number, 0) for number in place.tolist()], np.int64)
 
 
-def _operators(
-    trace: Trace,
-    lane: NDArray[np.int32],
-    at: NDArray[np.int64],
-    known: NDArray[np.bool_],
-    texts: dict[str, int],
-) -> NDArray[np.int64]:
+def _operators(trace: Trace, taken: _Taken, texts: dict[str, int]) -> NDArray[np.int64]:
     """The outermost operator that is no node of the engine and no step of the optimizer."""
     nesting = _nest(trace, _is_plain, Kind.OPERATOR)
-    place = _innermost(nesting, lane, at, known)
+    place = _innermost(nesting, taken)
     up = place.copy()
     if not len(nesting.row):
         return np.zeros(len(place), np.int64)
@@ -144,16 +137,10 @@ def _operators(
     return _named(trace, nesting, up, texts)
 
 
-def _lines(
-    trace: Trace,
-    lane: NDArray[np.int32],
-    at: NDArray[np.int64],
-    known: NDArray[np.bool_],
-    texts: dict[str, int],
-) -> NDArray[np.int64]:
+def _lines(trace: Trace, taken: _Taken, texts: dict[str, int]) -> NDArray[np.int64]:
     """The innermost Python function of the user's, where stacks were recorded."""
     nesting = _nest(trace, _is_own, Kind.PYTHON)
-    return _named(trace, nesting, _innermost(nesting, lane, at, known), texts)
+    return _named(trace, nesting, _innermost(nesting, taken), texts)
 
 
 def _is_plain(name: str) -> bool:
@@ -172,12 +159,11 @@ def _nest(trace: Trace, wanted: Callable[[str], bool], kind: Kind) -> Nesting:
     return nest(rows, events.lane[rows], events.ts[rows], events.end[rows])
 
 
-def _innermost(
-    nesting: Nesting, lane: NDArray[np.int32], at: NDArray[np.int64], known: NDArray[np.bool_]
-) -> NDArray[np.int64]:
-    found = np.full(len(lane), -1, np.int64)
+def _innermost(nesting: Nesting, taken: _Taken) -> NDArray[np.int64]:
+    found = np.full(len(taken.at), -1, np.int64)
     if len(nesting.row):
-        found[known] = innermost(nesting, lane[known], at[known])
+        known = taken.known
+        found[known] = innermost(nesting, taken.lane[known], taken.at[known])
     return found
 
 
