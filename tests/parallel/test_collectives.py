@@ -3,6 +3,7 @@
 import os
 import shutil
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -21,12 +22,20 @@ pytestmark = pytest.mark.slow
 WORKER = "workbench.parallel.collectives_worker"
 
 
-def of_ours() -> list[int]:
-    """Processes of the benchmark that run."""
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where a benchmark of this test makes its own; its processes are told by it."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    return tmp_path
+
+
+def of_ours(folder: Path) -> list[int]:
+    """Processes of this test's benchmark that run; another test's are none of ours."""
     found = []
     for each in psutil.process_iter(["cmdline", "status"]):
         words = each.info["cmdline"] or []
-        if WORKER in words and each.info["status"] != psutil.STATUS_ZOMBIE:
+        own = WORKER in words and any(word.startswith(str(folder)) for word in words)
+        if own and each.info["status"] != psutil.STATUS_ZOMBIE:
             found.append(each.pid)
     return found
 
@@ -96,7 +105,7 @@ def test_a_back_end_that_is_not_here_is_told_with_its_reason(
         mpirun_arguments(2)
 
 
-def test_gloo_and_mpi_are_measured_and_nothing_stays() -> None:
+def test_gloo_and_mpi_are_measured_and_nothing_stays(folder: Path) -> None:
     found = collectives(
         backends=("gloo", "mpi4py"), kinds=("all_reduce", "all_to_all"), sizes=(1024, 65536)
     )
@@ -110,25 +119,25 @@ def test_gloo_and_mpi_are_measured_and_nothing_stays() -> None:
     assert (found.table["median_ns"] > 0).all()
     assert found.copy_gb_s is not None
     assert found.notes == ()
-    assert of_ours() == []
+    assert of_ours(folder) == []
 
 
-def test_the_time_limit_ends_it_whole() -> None:
+def test_the_time_limit_ends_it_whole(folder: Path) -> None:
     """Half a second is less than two processes need to start."""
     with pytest.raises(TimeLimitError, match="0 of 35"):
         collectives(backends=("gloo",), time_limit_s=0.5)
-    assert of_ours() == []
+    assert of_ours(folder) == []
 
 
-def test_an_interrupt_ends_it_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupt_ends_it_whole(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(started: object, deadline: float) -> bool:
-        assert of_ours(), "the ranks run"
+        assert of_ours(folder), "the ranks run"
         raise KeyboardInterrupt
 
     monkeypatch.setattr(collectives_bench, "_wait", interrupted)
     with pytest.raises(KeyboardInterrupt):
         collectives(backends=("gloo",))
-    assert of_ours() == []
+    assert of_ours(folder) == []
 
 
 def test_ranks_that_fail_are_told_with_what_they_said_last(

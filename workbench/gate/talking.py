@@ -1,6 +1,7 @@
 """Orders to the process that measures a revision, and its answers."""
 
 import json
+import os
 import queue
 import subprocess
 import sys
@@ -13,7 +14,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from workbench.errors import GateError
-from workbench.parallel.process_tree import end_tree
+from workbench.parallel.process_tree import let_go, start_tree
 
 OURS = Path(__file__).parents[2]
 START = (
@@ -32,14 +33,18 @@ class Talk:
 
     def __enter__(self) -> Self:
         self._log = tempfile.TemporaryFile()
-        self._process = subprocess.Popen(  # noqa: S603 - our own code, no shell
+        read, write = os.pipe()
+        self._orders = os.fdopen(write, "wb")
+        self._process = start_tree(
             [sys.executable, "-P", "-c", START.format(ours=str(OURS)), str(self._top)],
-            cwd=self._at,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._log,
-            start_new_session=True,
+            os.environ,
+            self._log,
+            folder=self._at / "nothing",
+            given=read,
+            answers=subprocess.PIPE,
+            at=self._at,
         )
+        os.close(read)
         self._answers: queue.Queue[bytes | None] = queue.Queue()
         self._listener = threading.Thread(target=self._listen, daemon=True)
         self._listener.start()
@@ -57,10 +62,9 @@ class Talk:
         Raises:
             GateError: It failed, the process ended, or the time is over.
         """
-        assert self._process.stdin is not None
         try:
-            self._process.stdin.write(json.dumps({"do": do, **order}).encode() + b"\n")
-            self._process.stdin.flush()
+            self._orders.write(json.dumps({"do": do, **order}).encode() + b"\n")
+            self._orders.flush()
         except BrokenPipeError:
             pass  # it is gone, and the answer says so
         try:
@@ -90,10 +94,9 @@ class Talk:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self._process.stdin is not None:
-            with suppress(BrokenPipeError):
-                self._process.stdin.close()
-        end_tree(self._process, grace_s=0.5)
+        with suppress(BrokenPipeError):
+            self._orders.close()
+        let_go(self._process)
         self._listener.join(timeout=5)
         if self._process.stdout is not None and not self._listener.is_alive():
             self._process.stdout.close()

@@ -6,7 +6,6 @@ group is not enough, and a caller that is killed can send none.
 
 import subprocess
 import sys
-import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -16,7 +15,14 @@ from workbench.parallel import warden
 
 
 def start_tree(
-    arguments: Sequence[str], environment: Mapping[str, str], log: IO[bytes], *, folder: Path
+    arguments: Sequence[str],
+    environment: Mapping[str, str],
+    log: IO[bytes],
+    *,
+    folder: Path,
+    given: int | None = None,
+    answers: int | None = None,
+    at: Path | None = None,
 ) -> "subprocess.Popen[bytes]":
     """Start a program in a session of its own: an interrupt of the notebook is ours to pass on.
 
@@ -27,14 +33,22 @@ def start_tree(
         environment: All of its environment.
         log: Where it writes.
         folder: Is removed when it is ended before it was done.
+        given: Number of an open file that it reads; nothing when none is named.
+        answers: Where its output goes instead of the log, as ``subprocess`` takes it.
+        at: Its current folder; by default ours.
     """
     return subprocess.Popen(  # noqa: S603 - our own interpreter, or mpirun from PATH
-        [sys.executable, "-P", warden.__file__, str(folder), *arguments],
+        [
+            *(sys.executable, "-P", warden.__file__, str(folder)),
+            *("-" if given is None else str(given), *arguments),
+        ],
         stdin=subprocess.PIPE,
-        stdout=log,
-        stderr=subprocess.STDOUT,
+        stdout=log if answers is None else answers,
+        stderr=log,
         start_new_session=True,
         env=dict(environment),
+        cwd=at,
+        pass_fds=() if given is None else (given,),
     )
 
 
@@ -44,41 +58,3 @@ def let_go(process: "subprocess.Popen[bytes]") -> None:
     with suppress(OSError):
         process.stdin.close()
     process.wait()
-
-
-GRACE_S = 3.0
-
-
-def end_tree(process: "subprocess.Popen[bytes]", *, grace_s: float = GRACE_S) -> None:
-    """Ask a process without a warden and its descendants to end, then make them.
-
-    For one whose pipes its caller talks through. Descendants are listed first, since those of a
-    process that is gone are nobody's.
-    """
-    import psutil
-
-    tree = []
-    with suppress(psutil.Error):
-        own = psutil.Process(process.pid)
-        tree = [*own.children(recursive=True), own]
-    for each in tree:
-        with suppress(psutil.Error):
-            each.terminate()
-    deadline = time.monotonic() + grace_s
-    while time.monotonic() < deadline and any(map(_runs, tree)):
-        process.poll()
-        time.sleep(0.02)
-    for each in tree:
-        with suppress(psutil.Error):
-            each.kill()
-    process.wait()
-
-
-def _runs(process: object) -> bool:
-    import psutil
-
-    assert isinstance(process, psutil.Process)
-    try:
-        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
-    except psutil.Error:
-        return False

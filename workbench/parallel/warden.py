@@ -1,6 +1,7 @@
 """The parent of a launcher: ends it and all its ranks when the caller is gone, or says so.
 
-Run as ``python -P warden.py FOLDER COMMAND...``, with a pipe as its input. The end of that pipe is
+Run as ``python -P warden.py FOLDER INPUT COMMAND...``, with a pipe as its own input; INPUT is the
+number of an inherited file that the command reads, or ``-`` for none. The end of that pipe is
 the word to end everything: a caller that is killed says it without doing anything. It imports
 nothing of ours and no torch, so that it is there at once and cannot hang.
 """
@@ -18,21 +19,25 @@ from pathlib import Path
 import psutil
 
 LOOK_S = 0.05
+LIST_S = 0.5
+"""Own choice: the list reads every process of the machine, which a measurement would feel."""
 GRACE_S = 1.0
 _ADOPT_ORPHANS = 36
 """``PR_SET_CHILD_SUBREAPER`` of Linux: ranks whose launcher dies become our children."""
 
 
-def main(folder: Path, command: list[str]) -> int:
+def main(folder: Path, given: int, command: list[str]) -> int:
     """Run the command; its exit code, or 1 when it was ended from outside."""
     _adopt_orphans()
     parent = os.getppid()
-    process = subprocess.Popen(command, stdin=subprocess.DEVNULL)  # noqa: S603 - our own
+    process = subprocess.Popen(command, stdin=given)  # noqa: S603 - our own
     ranks = set[int]()
-    told = False
+    told, listed = False, 0.0
     while process.poll() is None and not told:
         told = _told(LOOK_S) or os.getppid() != parent
-        ranks |= {each.pid for each in _descendants()}
+        if time.monotonic() - listed > LIST_S:
+            ranks |= {each.pid for each in _descendants()}
+            listed = time.monotonic()
     ranks |= _end_all()
     _free_shared_memory(ranks)
     if told:
@@ -97,4 +102,5 @@ def _free_shared_memory(ranks: set[int]) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1]), sys.argv[2:]))
+    given = subprocess.DEVNULL if sys.argv[2] == "-" else int(sys.argv[2])
+    sys.exit(main(Path(sys.argv[1]), given, sys.argv[3:]))
