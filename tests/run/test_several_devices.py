@@ -9,7 +9,7 @@ from tests.kineto import Kineto
 from tests.run.test_open import gpu_trace
 from workbench.cli.console import print_run
 from workbench.run.run import Run
-from workbench.run.view import verdict
+from workbench.run.verdict import verdict
 
 US = 1_000
 

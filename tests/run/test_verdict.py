@@ -9,7 +9,8 @@ from tests.kineto import Kineto
 from workbench.errors import RunError
 from workbench.pages.findings import NONE
 from workbench.run.run import Run
-from workbench.run.view import verdict, view
+from workbench.run.verdict import verdict
+from workbench.run.view import view
 
 
 def opened(trace: Kineto, folder: Path) -> Run:

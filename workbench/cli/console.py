@@ -34,7 +34,7 @@ LEAST_NAME = 16
 
 def print_run(run: Run, console: Console | None = None) -> None:
     """Print the verdict, findings, breakdown, steps, devices, largest kernels and operators."""
-    from workbench.run.view import grave, step_sentence, verdict
+    from workbench.run.verdict import grave, step_sentence, verdict
 
     console = console or plain_console()
     document = run.summary.document
@@ -190,7 +190,7 @@ def _device(device: Mapping[str, Any], *, certain: bool) -> str:
 
 
 def _breakdown(title: str, parts: Mapping[str, float | None]) -> Padding:
-    from workbench.run.view import shown_parts
+    from workbench.run.breakdowns import shown_parts
 
     parts = shown_parts(parts)
     total = sum(value or 0.0 for value in parts.values())

@@ -18,8 +18,8 @@ from workbench.pages.charts import (
     waits_chart,
 )
 from workbench.run import detail_charts, loader_charts
+from workbench.run.breakdowns import breakdowns, device_label, device_name, doubt, rank_label
 from workbench.run.summary import not_idle_because
-from workbench.run.view import breakdowns, device_label, device_name, doubt, rank_label
 
 if TYPE_CHECKING:
     from workbench.pages.static import StaticFigure

@@ -13,8 +13,8 @@ from workbench.pages.detail_charts import (
     step_parts_chart,
     waterfall_chart,
 )
+from workbench.run.breakdowns import breakdowns, device_label, doubt, rank_label
 from workbench.run.summary import not_idle_because
-from workbench.run.view import breakdowns, device_label, doubt, rank_label
 
 if TYPE_CHECKING:
     import pandas as pd

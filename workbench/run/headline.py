@@ -73,9 +73,9 @@ class Headline:
 
 def headline(run: Run) -> Headline | None:
     """The headline of the first rank; ``None`` where nothing of a step was recorded."""
-    from workbench.run.view import breakdowns
+    from workbench.run.breakdowns import breakdowns
 
-    rank = run.ranks[0]
+    rank, fixes = run.ranks[0], _fixes(run)
     if rank.voids("devices") or not (shown := breakdowns(rank)):
         return None
     first = shown[0]
@@ -85,7 +85,6 @@ def headline(run: Run) -> Headline | None:
     parts, share = _parts(rank, first), None
     whole = "step" if first.steps else "window"
     roof = rank.costs.roofline
-    fixes = _fixes(run)
     if roof is not None and (roof.coverage or 0) >= LEAST_COVERAGE and roof.share is not None:
         share = roof.share
         saved = (roof.time_ns - roof.roof_ns) / max(1, roof.steps)
@@ -117,7 +116,7 @@ def _parts(rank: RankAnalysis, shown: Breakdown) -> list[tuple[str, float]]:
 
 
 def _fixes(run: Run) -> list[tuple[str, float]]:
-    from workbench.run.view import limiting
+    from workbench.run.verdict import limiting
 
     found = [f for f in limiting(run) if f.saving_ns_per_step_at_most and f.verdict == "yes"]
     return [

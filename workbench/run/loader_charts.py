@@ -6,7 +6,7 @@ import statistics
 from typing import TYPE_CHECKING
 
 from workbench.pages.loader_charts import epochs_chart, lanes_chart, rate_chart, stalls_chart
-from workbench.run.view import device_label
+from workbench.run.breakdowns import device_label
 
 if TYPE_CHECKING:
     from workbench.pages.static import StaticFigure

@@ -10,8 +10,8 @@ from workbench.figures.empty import reason_of
 from workbench.pages import detail_tables as tables
 from workbench.pages.folded import Folded
 from workbench.pages.gaps import gaps_table
+from workbench.run.breakdowns import MOST_RANKS, doubt
 from workbench.run.charts import chart
-from workbench.run.view import MOST_RANKS, doubt
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -320,31 +320,22 @@ class RankAnalysis:
     @property
     def communication(self) -> pd.DataFrame | None:
         """Collectives in the window by kind and group, wait and transfer told by all ranks."""
-        from workbench.analysis.communication import communication_table
+        from workbench.run.collectives import communication
 
-        windows = self.collective_windows
-        if self.collectives is None or not any(windows.values()):
-            return None
-        return communication_table(self.collectives, windows, self.transfer)
+        return communication(self)
 
     @property
     def collective_calls(self) -> pd.DataFrame | None:
         """The collectives of the window, one row a call."""
-        from workbench.analysis.communication import calls_table
+        from workbench.run.collectives import calls
 
-        if self.collectives is None:
-            return None
-        return calls_table(self.collectives, self.collective_windows, self.transfer)
+        return calls(self)
 
     def exposed_communication(self, device: int) -> ExposedCommunication:
         """The exposed communication of one device in its window, in its two parts."""
-        from workbench.analysis.communication import ExposedCommunication, exposed_communication
+        from workbench.run.collectives import exposed
 
-        window = self.collective_windows[device]
-        if self.collectives is None or window is None:
-            whole = self.device_time[device].exposed_communication
-            return ExposedCommunication(wait=None, transfer=whole)
-        return exposed_communication(self.collectives, device, window, self.transfer)
+        return exposed(self, device)
 
     def breakdown(self, device: int) -> dict[str, int | None]:
         """Parts of a device's window in nanoseconds that sum to it exactly."""

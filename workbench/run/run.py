@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from workbench.errors import RunError
-from workbench.run import memory, tables
+from workbench.run import tables
 from workbench.run.cost_face import CostFace
 from workbench.run.figure_names import FigureName
 from workbench.run.job import Job
+from workbench.run.memory_face import MemoryFace
 from workbench.run.rank import RankAnalysis
 from workbench.run.replayed import step_of_record
 from workbench.run.stalls import stalls_table
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from workbench.widgets.timeline import Timeline
 
 
-class Run(CostFace):
+class Run(CostFace, MemoryFace):
     """Answers over one Run folder (``kind`` is measured) or over any trace (``kind`` is trace).
 
     Tables are pandas DataFrames with times in nanoseconds. A table that was not measured is
@@ -189,41 +190,6 @@ class Run(CostFace):
 
         found = self._table(stalls_table)
         return None if found is None else in_nanoseconds(found)
-
-    @cached_property
-    def memory(self) -> pd.DataFrame | None:
-        """Peak of allocated memory and device allocations a step, where they were recorded."""
-        return self._table(tables.memory)
-
-    @cached_property
-    def memory_holders(self) -> pd.DataFrame | None:
-        """Who holds the peak of each memory: category, module, operator, line, bytes."""
-        return self._table(lambda rank: memory.table(rank, lambda each: each.holders))
-
-    @cached_property
-    def memory_steps(self) -> pd.DataFrame | None:
-        """Per memory and step its peak, median and last live bytes, and what it allocates."""
-        return self._table(lambda rank: memory.table(rank, lambda each: each.steps))
-
-    @cached_property
-    def memory_growth(self) -> pd.DataFrame | None:
-        """What steps took and nobody gave back, per step, largest first."""
-        return self._table(lambda rank: memory.table(rank, lambda each: each.growing))
-
-    @cached_property
-    def memory_timeline(self) -> pd.DataFrame | None:
-        """Live and reserved bytes of each memory over time, a column a category."""
-        return self._table(lambda rank: memory.table(rank, lambda each: each.timeline))
-
-    @cached_property
-    def out_of_memory(self) -> pd.DataFrame | None:
-        """Requests for memory that failed, what they met, and what to do; of snapshots only."""
-        return self._table(memory.out_of_memory)
-
-    @cached_property
-    def memory_snapshot(self) -> Run | None:
-        """What the allocator of the device did, request by request, as a Run of its own."""
-        return memory.snapshot_of(self)
 
     @cached_property
     def communication(self) -> pd.DataFrame | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from workbench.run.view import device_label
+from workbench.run.breakdowns import device_label
 
 if TYPE_CHECKING:
     from workbench.analysis.difference.by_step import ByStep

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from workbench.errors import MissingExtraError, RunError
 from workbench.pages.timeline.labels import Labels
 from workbench.pages.timeline.scene import Counter, Scene, Track
-from workbench.run.view import device_label, whose
+from workbench.run.breakdowns import device_label, whose
 
 if TYPE_CHECKING:
     from workbench.pages.timeline.static import StaticTimeline

@@ -10,8 +10,8 @@ import numpy as np
 
 from workbench.pages.escape import visible
 from workbench.pages.timeline.labels import KNOWN, NAMES
+from workbench.run.breakdowns import device_label, shown_parts, whose
 from workbench.run.timeline import chosen, scene_of
-from workbench.run.view import device_label, shown_parts, whose
 from workbench.units import bytes_text, count_text, significant
 
 if TYPE_CHECKING:

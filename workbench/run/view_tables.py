@@ -11,7 +11,7 @@ from workbench.pages.gaps import gaps_table
 from workbench.pages.memory import holders_table
 from workbench.pages.replay import path_table, what_if_table
 from workbench.pages.table import Column, Table
-from workbench.run.view import MOST_RANKS, device_label, doubt, whose
+from workbench.run.breakdowns import MOST_RANKS, device_label, doubt, whose
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from workbench.run.breakdowns import doubt
 from workbench.run.differs import device_names, device_types
 from workbench.run.sides import side_of
 from workbench.run.summary import not_idle_because
-from workbench.run.view import doubt
 from workbench.units import count_text, share_text, significant
 
 if TYPE_CHECKING:
