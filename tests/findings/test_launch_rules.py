@@ -9,6 +9,7 @@ from tests.findings.loops import Loop, fired, looped, of
 from workbench.findings.host_code import host_code
 from workbench.findings.kernel_gaps import kernel_gaps
 from workbench.findings.launch_bound import launch_bound
+from workbench.findings.switching import fewer_launches
 from workbench.run.facts import gather
 
 US = 1_000
@@ -214,3 +215,41 @@ def test_voided_causes_silence_every_rule_of_the_host(tmp_path: Path) -> None:
     loop.launch("late", call=(22_000, 5), kernel=(522_000, 10))
     codes = [finding.code for finding in loop.run(tmp_path).findings]
     assert codes == ["WB901"]
+
+
+def compiled_kernels(loop: Loop, at: float) -> None:
+    """The same, called by code that torch.compile made."""
+    loop.trace.op("Torch-Compiled Region: 0/0", at, 995)
+    small_kernels(loop, at)
+
+
+def test_what_is_compiled_already_is_not_to_be_compiled(tmp_path: Path) -> None:
+    """The trace alone shows it, as of an inference server that somebody else recorded."""
+    finding = fired(looped(compiled_kernels, 1000).run(tmp_path), "WB201")
+    assert "run compiled already" in finding.advice
+    assert "torch.compile(model)" not in finding.advice
+
+
+def test_a_model_that_its_owner_compiled_gets_no_switch_to_compile_it(tmp_path: Path) -> None:
+    seen = gather(looped(compiled_kernels, 1000).run(tmp_path).ranks[0], None)
+    eager = gather(looped(small_kernels, 1000).run(tmp_path).ranks[0], None)
+    setting = {"compile": False}
+    assert fewer_launches(replace(seen, effective=setting)) is None
+    assert fewer_launches(replace(eager, effective=setting)) == {"compile": True}
+
+
+def three_ranges(loop: Loop, at: float) -> None:
+    """Behind the kernel three ranges of the model's, 400 µs together, none with half of them."""
+    loop.trace.op("aten::mm", at, 20)
+    loop.launch("gemm", call=(at + 5, 5), kernel=(at + 12, 588))
+    loop.trace.range("attention", at + 600, 160)
+    loop.trace.range("norm", at + 760, 120)
+    loop.trace.range("projection", at + 880, 120)
+
+
+def test_a_place_with_less_than_half_has_not_most_of_it(tmp_path: Path) -> None:
+    """160 of 400 µs: 40 %."""
+    finding = fired(looped(three_ranges, 1000).run(tmp_path), "WB209")
+    assert "40 % of it in attention" in finding.title
+    assert "most of it" not in finding.title
+    assert "The model's own Python" in finding.advice

@@ -9,7 +9,7 @@ import workbench as wb
 from tests.kineto import Kineto
 from workbench.analysis.costs.gemms import layout_of, sizes_of
 from workbench.errors import RunError
-from workbench.run.headline import Headline, rounded
+from workbench.run.headline import Headline, brief, rounded
 
 B, F = "c10::BFloat16", "float"
 H100 = {"id": 0, "name": "NVIDIA H100 80GB HBM3", "totalGlobalMem": 80 << 30}
@@ -220,6 +220,29 @@ def test_a_headline_without_a_fix_names_none() -> None:
         overhead=None,
     )
     assert made.sentence == "step 95.6 ms = 94.0 compute (61 % of the roof) + 1.6 kernel gap."
+
+
+def test_a_headline_says_of_how_many_steps_it_is_and_why_they_are_slower() -> None:
+    """5 ms a step, of which a tenth could go; without the profiler it takes 2 ms."""
+    made = Headline(
+        whole="step",
+        total_ns=5_000_000,
+        parts=(("operators", 4_000_000.0), ("input", 1_000_000.0)),
+        roof_share=None,
+        fixes=((f"WB101 ({brief('Input-bound: 20 % of each step is waiting.')})", 500_000.0),),
+        overhead=2.5,
+        steps=8,
+    )
+    assert made.sentence == (
+        "step 5.00 ms = 4.00 operators + 1.00 input; "
+        "best case by fix: WB101 (Input-bound) −0.50 ms "
+        "(mean of 8 steps under the profiler, which slows the host: 2.50 times a step without it)."
+    )
+
+
+def test_what_a_fix_is_called_is_cut_between_words() -> None:
+    title = "The device idles 29 % of each step while the host runs code outside any operator."
+    assert brief(title) == "The device idles 29 % of each step …"
 
 
 def test_sizes_and_layouts_of_products() -> None:

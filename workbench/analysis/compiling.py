@@ -1,4 +1,9 @@
-"""When torch.compile and Triton are at work, whatever steps a trace has."""
+"""When torch.compile and Triton are at work, and whether what they made runs.
+
+Both whatever steps a trace has.
+"""
+
+import re
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,6 +14,9 @@ from workbench.trace.table import Kind, Trace
 
 LEAST_SHARE = 0.05
 """Own choice: a step that compiles for less of its time is much like the others."""
+
+RUNS_COMPILED = re.compile(r"^(Torch-Compiled Region|CompiledFunction|## Call CompiledFxGraph)")
+"""Ranges in which code that torch.compile made is executed."""
 
 Times = NDArray[np.int64]
 
@@ -22,6 +30,14 @@ def compiling_spans(trace: Trace) -> Spans:
     found |= np.isin(events.name, frames) & (events.kind == Kind.PYTHON)
     rows = np.flatnonzero(found)
     return union(events.ts[rows], events.end[rows])
+
+
+def runs_compiled(trace: Trace) -> bool:
+    """Whether code that torch.compile made is executed."""
+    codes = trace.name_codes(lambda name: RUNS_COMPILED.match(name) is not None)
+    events = trace.events
+    ranges = events.of_kind(Kind.OPERATOR, Kind.ANNOTATION)
+    return bool((np.isin(events.name, codes) & ranges).any())
 
 
 def leading_compilations(spans: Spans, start: Times, end: Times) -> int:

@@ -218,6 +218,8 @@ class Facts:
     sync_calls: SyncCalls | None = None
     optimizer: OptimizerLaunches | None = None
     compilations: Compilations | None = None
+    runs_compiled: bool = False
+    """Whether the trace shows code that torch.compile made, whoever asked for it."""
     allocations: DeviceAllocations | None = None
     shapes_seen: ShapesSeen | None = None
     host_code: HostCode | None = None

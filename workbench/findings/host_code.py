@@ -5,12 +5,15 @@ Python, logging, metrics, conversions, or another library. On a loop that runs o
 where it takes half of the steps or more.
 Why: the device gets its next work only after that code has ended; on the CPU nothing runs
 meanwhile.
-What to do: move it out of the step, do it only every so many steps, or in another thread or
-process; record with stacks (Record(stacks=True)) to see which line it is.
+What to do: move your own code out of the step, do it only every so many steps, or in another
+thread or process; of the model's own Python between operators torch.compile is the remedy. Record
+with stacks (Record(stacks=True)) to see which line it is.
 When it is wrong: recorded stacks slow Python down several times, so the loss is smaller than shown
 where no step time of record is known; and a library that no record covers is counted here too. A
 thread that waits for a processor, on a busy machine, looks the same.
 """
+
+from collections.abc import Callable
 
 from workbench.analysis.host_code import HostCode
 from workbench.findings.finding import DeviceFacts, Facts, Finding
@@ -18,6 +21,7 @@ from workbench.findings.lost_time import LEAST_STEPS_WARNING, LostTime, worst_de
 from workbench.units import share_text
 
 CODE = "WB209"
+Places = tuple[tuple[str, int], ...]
 
 CAUSES = ("host_python", "host_other")
 WARNING_SHARE = 0.10
@@ -25,6 +29,11 @@ CRITICAL_SHARE = 0.20
 """As for waiting (TraceML)."""
 NEVER = 2.0
 """No share reaches it: a share of the CPU's own time says nothing about how much is too much."""
+ADVICE = (
+    "Your own code, such as logging, metrics and conversions: move it out of the step, do it only "
+    "every so many steps, or in another {where}. The model's own Python: torch.compile takes it "
+    "away."
+)
 _STACKS = " Record with Record(stacks=True) to see which line it is."
 ON_CPU_SHARE = 0.50
 """Own choice: on the CPU the Python between operators takes 4 to 8 % of recorded steps of small
@@ -50,8 +59,8 @@ def _finding(facts: Facts, device: DeviceFacts, lost: LostTime) -> Finding:
     steady = device.steady
     assert steady is not None
     stacks = steady.by_cause.get("host_python") is not None
-    places = (*steady.places["host_python"], *steady.places["host_other"])
-    where = f", most of it in {places[0][0]}" if places else ""
+    places = _together(*(steady.places[cause] for cause in CAUSES))
+    where = _where(places, lost.ns, _in_range) if places else ""
     return Finding(
         code=CODE,
         title=f"The device idles {share_text(lost.share)} of {lost.whole} while the host runs "
@@ -65,8 +74,7 @@ def _finding(facts: Facts, device: DeviceFacts, lost: LostTime) -> Finding:
             "stacks_recorded": stacks,
             "steps": lost.steps,
         },
-        advice="Move this code out of the step, do it only every so many steps, or in another "
-        "thread." + ("" if stacks else _STACKS),
+        advice=ADVICE.format(where="thread") + ("" if stacks else _STACKS),
         share_of_window=lost.share,
         saving_ns_per_step_at_most=lost.saving_ns,
         speedup_at_most=lost.speedup,
@@ -83,7 +91,7 @@ def _on_cpu(facts: Facts) -> Finding | None:
     if code.ns < ON_CPU_SHARE * code.time_ns:
         return None
     lost = _lost_on_cpu(facts, code)
-    where = f", most of it {_place(code)}" if code.places else ""
+    where = _where(code.places, code.ns, _place) if code.places else ""
     return Finding(
         code=CODE,
         title=f"Code outside any operator takes {share_text(lost.share)} of {lost.whole} on the "
@@ -96,8 +104,7 @@ def _on_cpu(facts: Facts) -> Finding | None:
             "stacks_recorded": code.stacks,
             "steps": code.steps,
         },
-        advice="Move this code out of the step, do it only every so many steps, or in another "
-        "process." + ("" if code.stacks else _STACKS),
+        advice=ADVICE.format(where="process") + ("" if code.stacks else _STACKS),
         share_of_window=lost.share,
         saving_ns_per_step_at_most=lost.saving_ns,
         speedup_at_most=lost.speedup,
@@ -120,6 +127,25 @@ def _lost_on_cpu(facts: Facts, code: HostCode) -> LostTime:
     )
 
 
-def _place(code: HostCode) -> str:
-    name = code.places[0][0]
+def _together(*parts: Places) -> Places:
+    """Every place once, with its time of all parts; longest first."""
+    sums: dict[str, int] = {}
+    for name, ns in (each for part in parts for each in part):
+        sums[name] = sums.get(name, 0) + ns
+    return tuple(sorted(sums.items(), key=lambda each: (-each[1], each[0])))
+
+
+def _where(places: Places, whole: int, named: Callable[[str], str]) -> str:
+    """The largest place; only of one with half of the time or more it is said that it has most."""
+    name, ns = places[0]
+    if 2 * ns >= whole:
+        return f", most of it {named(name)}"
+    return f", {share_text(ns / whole)} of it {named(name)}"
+
+
+def _in_range(name: str) -> str:
+    return f"in {name}"
+
+
+def _place(name: str) -> str:
     return name if name.startswith("between ") else f"in {name}"

@@ -33,6 +33,11 @@ _GRAPHS = (
     'The model is compiled already: replay it as CUDA graphs (torch.compile(mode="reduce-overhead")'
     ", torch.cuda.make_graphed_callables), or take a larger batch if memory allows."
 )
+_REST = (
+    "Parts of it run compiled already: compile what does not, replay it as CUDA graphs "
+    '(torch.compile(mode="reduce-overhead"), torch.cuda.make_graphed_callables) where shapes are '
+    "fixed, or take a larger batch if memory allows."
+)
 LEAST_LAUNCHES = 10
 """Own choice: with fewer launches a step, launching is not what takes the host's time."""
 
@@ -88,7 +93,7 @@ def _finding(facts: Facts, device: DeviceFacts, lost: LostTime) -> Finding:
             "operators_us": {name: ns / 1000 for name, ns in steady.places["host_operators"]},
             "steps": lost.steps,
         },
-        advice=_GRAPHS if facts.effective.get("compile") else _COMPILE,
+        advice=_advice(facts),
         share_of_window=lost.share,
         saving_ns_per_step_at_most=lost.saving_ns,
         speedup_at_most=lost.speedup,
@@ -96,3 +101,9 @@ def _finding(facts: Facts, device: DeviceFacts, lost: LostTime) -> Finding:
         rank=facts.rank,
         device=device.index,
     )
+
+
+def _advice(facts: Facts) -> str:
+    if facts.effective.get("compile"):
+        return _GRAPHS
+    return _REST if facts.runs_compiled else _COMPILE

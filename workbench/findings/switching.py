@@ -64,10 +64,10 @@ def batched_optimizer(facts: Facts, kind: str) -> dict[str, Any] | None:
 def fewer_launches(facts: Facts) -> dict[str, Any] | None:
     """Compile; where that is done, or impossible, replay graphs if every step has the same shapes.
 
-    ``None`` where nobody knows whether the model is compiled.
+    ``None`` where nobody knows whether the model is compiled, or its owner compiled it.
     """
     compiled = facts.effective.get("compile")
-    if compiled is None:
+    if compiled is None or (not compiled and facts.runs_compiled):
         return None
     possible = can(facts, "compile") is not False
     if not compiled and possible:

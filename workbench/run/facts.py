@@ -139,6 +139,7 @@ def _of_the_trace(rank: RankAnalysis) -> dict[str, Any]:
     """What single rules look at; nothing of devices where they were not recorded."""
     from workbench.analysis.buckets import summed_buckets
     from workbench.analysis.compilations import compilations
+    from workbench.analysis.compiling import runs_compiled
     from workbench.analysis.data_parallel import data_parallel_use
     from workbench.analysis.device_allocations import device_allocations
     from workbench.analysis.gradient_syncs import gradient_syncs
@@ -158,6 +159,7 @@ def _of_the_trace(rank: RankAnalysis) -> dict[str, Any]:
     trace, launches, steps = rank.trace, rank.launches, rank.steps
     found: dict[str, Any] = {
         "compilations": compilations(trace, steps),
+        "runs_compiled": runs_compiled(trace),
         "shapes_seen": None if rank.voids("step_time") else shapes_seen(trace, steps),
         "optimizer": optimizer_launches(trace, launches, steps),
         "scaled_steps": scaled_steps(trace, steps),

@@ -6,10 +6,9 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from workbench.figures import names
 from workbench.figures.palette import category
 from workbench.figures.scale import time_scale
-from workbench.units import share_text
+from workbench.units import count_text, share_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,6 +25,9 @@ SMALL = 0.01
 LEAST_COVERAGE = 0.5
 """Own choice: of less counted time the roof says nothing about the whole."""
 MOST_FIXES = 2
+NOTED_OVERHEAD = 1.05
+"""Own choice: less is within what steps differ by anyway."""
+LONGEST_FIX = 40
 OTHER = "other"
 
 
@@ -44,6 +46,8 @@ class Headline:
     """What could go, and the nanoseconds of a step that it could save at most, largest first."""
     overhead: float | None
     """How much longer than without the profiler these steps take, where that is known."""
+    steps: int | None = None
+    """Of how many steps the numbers are the mean; ``None``: of a window."""
 
     @property
     def sentence(self) -> str:
@@ -63,9 +67,16 @@ class Headline:
             digits = max(0, 2 - math.floor(math.log10(max(self.total_ns / scale.size, 1e-9))))
             fixes = [f"{label} −{ns / scale.size:.{digits}f}" for label, ns in self.fixes]
             line += f"; best case by fix: {', '.join(fixes)} {scale.unit}"
-        if self.overhead is not None and self.overhead > 1.05:
-            line += f" (under the profiler, {self.overhead:.2f} times a step without it)"
+        if self.steps is not None:
+            noun = "step" if self.steps == 1 else "steps"
+            line += f" (mean of {count_text(self.steps)} {noun}{self._slower()})"
         return f"{line}."
+
+    def _slower(self) -> str:
+        if self.overhead is None or self.overhead <= NOTED_OVERHEAD:
+            return ""
+        slower = f"{self.overhead:.2f} times a step without it"
+        return f" under the profiler, which slows the host: {slower}"
 
     def __repr__(self) -> str:
         return self.sentence
@@ -98,6 +109,7 @@ def headline(run: Run) -> Headline | None:
         roof_share=share,
         fixes=tuple(fixes[:MOST_FIXES]),
         overhead=first.overhead,
+        steps=first.steps,
     )
 
 
@@ -119,10 +131,15 @@ def _fixes(run: Run) -> list[tuple[str, float]]:
     from workbench.run.verdict import limiting
 
     found = [f for f in limiting(run) if f.saving_ns_per_step_at_most and f.verdict == "yes"]
-    return [
-        (f"{f.code} ({names.shorten(f.title.rstrip('.'), 50)})", f.saving_ns_per_step_at_most or 0)
-        for f in found
-    ]
+    return [(f"{f.code} ({brief(f.title)})", f.saving_ns_per_step_at_most or 0) for f in found]
+
+
+def brief(title: str) -> str:
+    """What a title says before its numbers: up to the colon, else as many words as fit."""
+    said = title.rstrip(".").split(": ")[0]
+    if len(said) <= LONGEST_FIX:
+        return said
+    return f"{said[:LONGEST_FIX].rsplit(' ', 1)[0].rstrip(',')} …"
 
 
 def rounded(values: Sequence[float], total: float) -> list[str]:
