@@ -241,3 +241,17 @@ def test_a_narrow_page_needs_no_scrolling_sideways(visit: Open):
     seen = visit(viewport={"width": 400, "height": 800}).drawn()
     seen.drag("stream 7", 860, 1560, "Shift")
     assert seen.page.evaluate("document.documentElement.scrollWidth") <= 400
+
+
+def test_threads_are_told_apart_where_it_is_narrow(visit: Open):
+    """Two names that begin alike would both be cut to the word that all threads share."""
+    seen = visit(viewport={"width": 400, "height": 800}).drawn()
+    named = seen.page.locator(".wbt-name", has_text="thread ")
+    assert named.count()
+    for each in named.all():
+        assert not each.inner_text().strip().startswith("thread")
+        assert (each.text_content() or "").startswith("thread ")
+    wide = visit(viewport={"width": 1200, "height": 800}).drawn()
+    assert (
+        wide.page.locator(".wbt-name", has_text="thread ").first.inner_text().startswith("thread")
+    )

@@ -5,6 +5,8 @@ import { arrange, keyOf } from "./layout.js";
 
 /** @typedef {import("./view.js").Timeline} Timeline */
 
+const THREAD = "thread ";
+
 /** Names beside the lanes; a thread's opens and folds its rows. @param {Timeline} view */
 export function nameLanes(view) {
   view.names.replaceChildren();
@@ -21,7 +23,7 @@ export function nameLanes(view) {
     const made =
       block.track && block.hidden > 0
         ? folder(view, block.track, name, block)
-        : element("div", "wbt-name", name);
+        : spelled("div", "wbt-name", name);
     if (!(made instanceof HTMLButtonElement)) made.title = block.track?.note || name;
     made.style.top = `${block.top}px`;
     made.style.height = `${Math.max(block.height, 14)}px`;
@@ -31,12 +33,23 @@ export function nameLanes(view) {
   view.names.style.height = `${view.layout.height}px`;
 }
 
+/**
+ * A name of which only what tells threads apart is shown where it is narrow.
+ * @param {string} tag @param {string} kind @param {string} name
+ */
+function spelled(tag, kind, name) {
+  const [word, rest] = name.startsWith(THREAD) ? [THREAD, name.slice(THREAD.length)] : ["", name];
+  const made = element(tag, kind, rest);
+  if (word) made.prepend(element("span", "wbt-word", word));
+  return made;
+}
+
 /** @param {Timeline} view @param {import("./decode.js").Track} track @param {string} name
  * @param {import("./layout.js").Block} block */
 function folder(view, track, name, block) {
   const made = button("", name, () => openTrack(view, track, !block.open));
   made.removeAttribute("aria-label");
-  made.append(element("span", "", name));
+  made.append(spelled("span", "", name));
   made.className = block.open ? "wbt-name wbt-open" : "wbt-name wbt-shut";
   made.setAttribute("aria-expanded", String(block.open));
   made.title = block.open ? "Fold the deeper rows away" : `Show ${block.hidden} deeper rows`;

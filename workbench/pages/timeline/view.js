@@ -181,6 +181,7 @@ export class Timeline {
     const narrow = this.root.clientWidth < NARROW;
     const side = narrow ? 96 : NAMES;
     this.root.style.setProperty("--wbt-side", `${side}px`);
+    this.root.classList.toggle("wbt-narrow", side < 140);
     this.width = Math.max(80, this.stage.clientWidth || this.root.clientWidth - side);
     this.height = this.body.clientHeight || 320;
     this.ratio = Math.min(2, devicePixelRatio || 1);
