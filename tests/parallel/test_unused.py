@@ -1,6 +1,7 @@
 """L03: ``find_unused_parameters`` left on, in two real ranks."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -68,10 +69,12 @@ def test_torchs_own_warning_is_told_and_the_losses_are_those_of_one_process(
 
 
 @pytest.mark.soak
+@pytest.mark.timeout(1200)
 def test_turning_it_off_is_measured_and_no_effect_is_an_answer(tmp_path: Path) -> None:
     """KAIR's answer was no measurable change; a claim needs an interval that leaves out 1."""
     off = wb.Settings(parallel=Parallel(mode="ddp", find_unused_parameters=False))
-    found = wb.verify(training(), off, before=LEFT_ON, steps=20, folder=tmp_path, progress=False)
+    asked: dict[str, Any] = {"steps": 20, "blocks": 3, "time_limit_s": 1000, "progress": False}
+    found = wb.verify(training(), off, before=LEFT_ON, folder=tmp_path, **asked)
     change = found.change
     assert found.parity is not None
     assert found.parity.ok
