@@ -123,6 +123,8 @@ _KINDS: tuple[tuple[tuple[bytes, ...], Callable[[], Any]], ...] = (
     ((b"\xfd7zXZ\0", b"\x5d\x00\x00"), _lzma),
     ((b"\x78\x01", b"\x78\x5e", b"\x78\x9c", b"\x78\xda"), _zlib),
 )
+_CERTAIN = re.compile(rb"\x1f\x8b|BZh[1-9]1AY&SY|\xfd7zXZ\x00", re.S)
+"""Magic numbers that no text begins with."""
 _WRONG_SUM = re.compile(r"data check|length check|checksum", re.I)
 DAMAGED: tuple[type[Exception], ...] = (  # type: ignore[assignment]
     *(OSError, EOFError, ValueError, zlib.error, lzma.LZMAError),
@@ -134,13 +136,27 @@ def packing_of(head: bytes) -> Packing | None:
     """How a stream is packed that begins so; ``None`` when it is not, or in an unknown way."""
     for magics, make in _KINDS:
         if head.startswith(magics):
-            if make is not _gzip:  # whose magic number no text begins with
-                try:
-                    make().decompress(head[:_TRIED], _TRIED)
-                except DAMAGED:
-                    return None
+            if not (_CERTAIN.match(head) or _makes_text(make, head[:_TRIED])):
+                return None
             return Packing(make, lambda rest: packing_of(rest) is not None)
     return None
+
+
+def _makes_text(make: Callable[[], Any], head: bytes) -> bool:
+    """Whether some bytes are packed so; of damaged ones, whether JSON stands before the damage."""
+    try:
+        make().decompress(head, _TRIED)
+    except DAMAGED:
+        pass
+    else:
+        return True
+    part, made = make(), b""
+    try:
+        for place in range(len(head)):
+            made += part.decompress(head[place : place + 1], _TRIED)
+    except DAMAGED:
+        pass
+    return made.lstrip()[:1] in (b"{", b"[")
 
 
 class Decompressed(Text):

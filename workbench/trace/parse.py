@@ -80,6 +80,7 @@ class Parser:
                 self._lines = self._layout is None and BETWEEN.search(text) is not None
             try:
                 taken = self._take_lines() if self._lines else self._take_array()
+                self._check_text(taken.end)
             except Unparsable:
                 taken = self._salvage()
             if taken.end == 1 and not taken.closed:
@@ -93,6 +94,19 @@ class Parser:
             pieces += 1
             if frames.source.size and frames.source.taken and pieces % _EXPECT_EVERY == 1:
                 self._gatherer.expect(min(1.0, frames.source.taken / frames.source.size))
+
+    def _check_text(self, end: int) -> None:
+        """Note bytes that are no UTF-8 where the parser looks at none: in unknown keys and values.
+
+        A key that they have altered is unknown, and its value is lost.
+        """
+        frames = self._frames
+        if frames.buffer.isascii():
+            return
+        try:
+            str(frames.view[1:end], "utf-8")
+        except UnicodeDecodeError as error:
+            self._notes.repaired("bytes that are not UTF-8", frames.offset + error.start)
 
     def _take_array(self) -> Taken:
         frames = self._frames

@@ -54,6 +54,11 @@ def read(
             packing.packing(opened.given, opened.damage)
             return replace(other, violations=(*packing.violations(0), *other.violations))
         kind = wrong_kind(head)
+        if opened.damage.stopped and not head.strip():
+            raise TraceError(
+                f"{opened.name} holds no text that can be unpacked: {opened.damage.stopped}. Copy "
+                "or download the file again."
+            )
         if kind is not None:
             reason = f" ({opened.damage.stopped})" if opened.damage.stopped else ""
             raise TraceError(f"{opened.name} is {kind}{reason} {HOW_TO_GET_A_TRACE}")
@@ -66,6 +71,8 @@ def _read(source: Source, progress: Callable[[int], None] | None) -> Trace:
     parser = Parser(frames, gatherer, notes, place.form)
     if parser.run(progress):
         header = read_header(frames, place.header, notes)
+        if place.form == "lines":
+            notes.repaired("list of events that is closed and never opened", 0)
     else:
         header = open_header(place.header, notes)
         _note_open_end(frames, place, notes, parser.read)
