@@ -1,9 +1,10 @@
-"""WB501: memory grows from step to step, or comes near the limit of the device.
+"""WB501: memory grows from step to step, is nearly full, or validation holds more than training.
 
-What: live bytes of every step, at most and in the middle, and the peak against the device's memory.
+What: live bytes of every step, at most and in the middle, and the peak against the device's memory;
+the peak in ranges named validation against that of forward, backward and optimizer.
 Why: what a step keeps is added to all steps before it, until one fails: losses or outputs kept
 with their graphs, lists of tensors, caches without a bound. A peak near the limit fails with the
-first longer batch.
+first longer batch. Validation under autograd keeps activations that no backward pass frees.
 What to do: keep numbers (loss.item(), output.detach().cpu()) instead of tensors; near the limit a
 smaller batch, checkpointing or half precision. A recording with Record(memory=True, stacks=True)
 names the line.
@@ -27,7 +28,32 @@ LEAST_STEPS_CRITICAL = 20
 
 def memory_limit(facts: Facts) -> Finding | None:
     """Fires when the worst and the median step both rise, or the peak is near the limit."""
-    return _growing(facts) or _near(facts)
+    return _growing(facts) or _validation(facts) or _near(facts)
+
+
+def _validation(facts: Facts) -> Finding | None:
+    """Validation that holds more than training, and records what only backward needs."""
+    found = facts.memory_pressure
+    if found is None or found.training_peak_bytes is None or not found.validation_autograd:
+        return None
+    most, training = found.validation_peak_bytes or 0, found.training_peak_bytes
+    if most <= training:
+        return None
+    return Finding(
+        code=CODE,
+        title=f"Validation holds {bytes_text(most)} of {found.device} at its peak, training "
+        f"{bytes_text(training)}: it keeps activations for a backward pass that never comes.",
+        verdict="yes",
+        severity="warning",
+        evidence={
+            "validation_peak_bytes": most,
+            "training_peak_bytes": training,
+            "autograd_in_validation": True,
+        },
+        advice="Validate under torch.no_grad() or torch.inference_mode(), with model.eval(), and "
+        "keep numbers, not outputs.",
+        rank=facts.rank,
+    )
 
 
 def _growing(facts: Facts) -> Finding | None:

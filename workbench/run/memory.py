@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -69,6 +70,7 @@ def memory_of(rank: RankAnalysis) -> tuple[DeviceMemory, ...]:
     from workbench.analysis.memory.allocations import StepRanges
     from workbench.analysis.memory.answer import answer
     from workbench.analysis.memory.owners import owners_in_trace
+    from workbench.analysis.memory.phase_peaks import phase_peaks
     from workbench.analysis.memory.recorded import recorded
 
     if rank.snapshot is not None:
@@ -82,7 +84,11 @@ def memory_of(rank: RankAnalysis) -> tuple[DeviceMemory, ...]:
         ranges = StepRanges(
             start=steps.start, end=steps.end, numbers=steps.numbers, source=steps.source
         )
-    return answer(found, owners_in_trace(rank.trace, found.allocations, steps), ranges)
+    return tuple(
+        replace(each, phases=phase_peaks(rank.trace, found.allocations, place, found.live[place]))
+        for each in answer(found, owners_in_trace(rank.trace, found.allocations, steps), ranges)
+        for place in (found.devices.index(each.device),)
+    )
 
 
 def post_mortems_of(rank: RankAnalysis) -> tuple[PostMortem, ...]:
@@ -243,6 +249,8 @@ def memory_not_measured(run: Run) -> dict[str, str]:
     reasons = {}
     if all(rank.memory is None and not rank.memory_devices for rank in run.ranks):
         reasons["memory"] = "memory was not recorded: use Record(memory=True)"
+    elif run.memory_phases is None:
+        reasons["memory_phases"] = "the trace tells no requests for memory one by one"
     if run.memory_snapshot is None:
         reasons["memory_snapshot"] = _no_snapshot(run)
     return reasons
@@ -260,7 +268,7 @@ def _no_snapshot(run: Run) -> str:
 NO_TIMES = (
     *("steps", "outliers", "kernels", "families", "operators", "operator_shapes", "phases"),
     *("modules", "copies", "launches", "idle", "gaps", "input", "stalls", "loader", "system"),
-    *("communication", "process_groups", "critical_path", "what_if"),
+    *("communication", "process_groups", "critical_path", "what_if", "memory_phases"),
 )
 """Tables of a Run that need a trace."""
 

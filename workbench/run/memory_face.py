@@ -35,6 +35,11 @@ class MemoryFace:
         return self._table(lambda rank: memory.table(rank, lambda each: each.steps))
 
     @cached_property
+    def memory_phases(self) -> pd.DataFrame | None:
+        """The peak of each memory in forward, backward, optimizer, validation and the rest."""
+        return self._table(lambda rank: memory.table(rank, lambda each: each.phases))
+
+    @cached_property
     def memory_growth(self) -> pd.DataFrame | None:
         """What steps took and nobody gave back, per step, largest first."""
         return self._table(lambda rank: memory.table(rank, lambda each: each.growing))

@@ -53,6 +53,8 @@ class DeviceMemory:
     growth: Growth | None
     growing: pd.DataFrame | None
     """What steps took and nobody gave back, per step, largest first."""
+    phases: pd.DataFrame | None = None
+    """The peak of every phase, validation among them; of traces only."""
     timeline: pd.DataFrame
     """``ts_ns``, ``live_bytes``, ``reserved_bytes`` and a column a category."""
 

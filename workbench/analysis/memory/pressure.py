@@ -5,7 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from workbench.analysis.memory.phase_peaks import VALIDATION
+
 if TYPE_CHECKING:
+    import pandas as pd
+
     from workbench.analysis.memory.answer import DeviceMemory
 
 
@@ -26,6 +30,11 @@ class MemoryPressure:
     grows: bool
     largest: str
     """What kept most of it, where that was seen."""
+    training_peak_bytes: int | None = None
+    """In forward, backward and the optimizer; ``None`` where nothing tells the phases."""
+    validation_peak_bytes: int | None = None
+    validation_autograd: bool | None = None
+    """Whether validation records what only a backward pass needs."""
 
 
 def pressure(found: DeviceMemory, limit_bytes: int | None) -> MemoryPressure:
@@ -36,6 +45,7 @@ def pressure(found: DeviceMemory, limit_bytes: int | None) -> MemoryPressure:
         first = found.growing.iloc[0]
         named = (first["line"], first["module"], first["operator"])
         largest = next((str(each) for each in named if each), "")
+    training, validation, autograd = _phases(found.phases)
     return MemoryPressure(
         device=found.device.label,
         peak_bytes=found.peak_bytes,
@@ -47,4 +57,18 @@ def pressure(found: DeviceMemory, limit_bytes: int | None) -> MemoryPressure:
         chance=1.0 if grows is None else grows.chance,
         grows=grows is not None and grows.grows and grows.bytes_per_step > 0,
         largest=largest,
+        training_peak_bytes=training,
+        validation_peak_bytes=validation,
+        validation_autograd=autograd,
     )
+
+
+def _phases(table: pd.DataFrame | None) -> tuple[int | None, int | None, bool | None]:
+    """Peaks of training and of validation, and whether validation records for backward."""
+    if table is None:
+        return None, None, None
+    peaks = dict(zip(table["phase"], table["peak_bytes"].tolist(), strict=True))
+    training = [peaks[name] for name in ("forward", "backward", "optimizer") if name in peaks]
+    grad = table.loc[table["phase"] == VALIDATION, "autograd"].tolist()
+    known = bool(grad[0]) if grad and grad[0] in (True, False) else None
+    return max(training, default=None), peaks.get(VALIDATION), known
