@@ -40,6 +40,17 @@ def system_samples(run: Run) -> tuple[pd.DataFrame, dict[str, Any]] | None:
     return None if folder is None else read_system(folder, run.trace.base_ns or 0)
 
 
+def power_of(run: Run) -> pd.DataFrame | None:
+    """Power and energy of the devices; ``None`` where no driver told of any."""
+    from workbench.analysis.power import power_table
+    from workbench.run.replayed import step_of_record
+
+    if run.system is None:
+        return None
+    samples = None if run.record is None else run.record.samples_per_step
+    return power_table(run.system, step_of_record(run.record), samples)
+
+
 def about(system: pd.DataFrame) -> dict[str, Any]:
     """What does not change while samples are taken."""
     return {str(name): value for name, value in system.attrs.items()}
@@ -67,8 +78,10 @@ def loader_not_measured(run: Run) -> dict[str, str]:
     """Why the tables about the loader are missing, by name."""
     if run.record is None:
         why = "a trace holds nothing of loader workers: wb.profile and wb.capture record them"
-        return {"loader": why, "system": why}
+        return {"loader": why, "system": why, "power": why}
     reasons = {}
+    if run.power is None:
+        reasons["power"] = "no driver of a device told of its power or clock often enough"
     if _folder(run, "system.arrow") is None:
         reasons["system"] = _why_not(run.record)
     if _folder(run, "loader.arrow") is None:

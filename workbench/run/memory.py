@@ -267,7 +267,18 @@ def _no_snapshot(run: Run) -> str:
 
 NO_TIMES = (
     *("steps", "outliers", "kernels", "families", "operators", "operator_shapes", "phases"),
-    *("modules", "copies", "launches", "idle", "gaps", "input", "stalls", "loader", "system"),
+    *(
+        "modules",
+        "copies",
+        "launches",
+        "idle",
+        "gaps",
+        "input",
+        "stalls",
+        "loader",
+        "system",
+        "power",
+    ),
     *("communication", "process_groups", "critical_path", "what_if", "memory_phases"),
 )
 """Tables of a Run that need a trace."""

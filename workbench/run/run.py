@@ -235,6 +235,13 @@ class Run(CostFace, MemoryFace):
         return samples
 
     @cached_property
+    def power(self) -> pd.DataFrame | None:
+        """Power, clock and temperature of devices while it was measured, and energy a step."""
+        from workbench.run.loader import power_of
+
+        return power_of(self)
+
+    @cached_property
     def process_groups(self) -> pd.DataFrame | None:
         """Collectives by process group and dtype: bytes, exposed and hidden time, transfer."""
         return self._table(lambda rank: rank.details.groups)
