@@ -255,3 +255,24 @@ def test_sizes_and_layouts_of_products() -> None:
     assert layout_of("aten::mm", "[[16,1],[1,16]]") == ("NT", (16, 16))
     assert layout_of("aten::mm", None) == (None, ())
     assert sizes_of("aten::mm", None) is None
+
+
+def test_charts_of_work_and_roof_show_what_the_tables_hold(tmp_path: Path) -> None:
+    run = opened(four_steps(1001), tmp_path, H100)
+    for name in ("roofline", "roof_waterfall", "gemms"):
+        drawn = run.figure(name)  # type: ignore[arg-type]
+        assert drawn.measured, name
+        assert "H100 SXM5" in drawn.subtitle
+    assert not run.figure("module_tree").measured
+    assert "one more step" in run.figure("module_tree").subtitle
+    assert len(run.more("roof").charts) == 3
+    assert "module_costs" in run.summary.not_measured
+
+
+def test_charts_without_a_roof_say_why(tmp_path: Path) -> None:
+    run = opened(four_steps(), tmp_path, {"name": "Unheard-of 9000"})
+    for name in ("roofline", "roof_waterfall", "gemms"):
+        drawn = run.figure(name)  # type: ignore[arg-type]
+        assert not drawn.measured
+        assert "Unheard-of 9000 is not in the table" in drawn.subtitle
+    assert "Unheard-of 9000" in run.summary.not_measured["roofline"]

@@ -19,6 +19,7 @@ from workbench.pages.charts import (
 )
 from workbench.run import detail_charts, loader_charts
 from workbench.run.breakdowns import breakdowns, device_label, device_name, doubt, rank_label
+from workbench.run.cost_charts import COST_CHARTS
 from workbench.run.summary import not_idle_because
 
 if TYPE_CHECKING:
@@ -183,6 +184,7 @@ _CHARTS: dict[str, Callable[[Run, RankAnalysis], StaticFigure]] = {
     "loader_lanes": loader_charts.lanes,
     "loader_rate": loader_charts.rate,
     "epochs": loader_charts.epochs,
+    **COST_CHARTS,
 }
 _FRAME_CHARTS: dict[str, Callable[[RankAnalysis, int | None], StaticFigure]] = {
     "kernels": _kernels,

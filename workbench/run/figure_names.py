@@ -23,4 +23,10 @@ FigureName = Literal[
     "memory",
     "ranks",
     "rank_steps",
+    "roofline",
+    "roof_waterfall",
+    "gemms",
+    "module_tree",
+    "module_flops",
+    "module_bytes",
 ]

@@ -33,6 +33,7 @@ Subject = Literal[
     "phases",
     "communication",
     "memory",
+    "roof",
     "ranks",
 ]
 
@@ -47,6 +48,7 @@ TITLES: dict[Subject, str] = {
     "phases": "Forward, backward, optimizer; modules; operators by shape",
     "communication": "Communication by process group",
     "memory": "Memory over time: who holds it, and its peak",
+    "roof": "How near the roof: operators, products, modules",
     "ranks": "Ranks step by step: who waits for whom, and when",
 }
 _CHARTS: dict[Subject, tuple[str, ...]] = {
@@ -60,6 +62,7 @@ _CHARTS: dict[Subject, tuple[str, ...]] = {
     "phases": (),
     "communication": ("communication",),
     "memory": ("memory",),
+    "roof": ("roofline", "roof_waterfall", "gemms", "module_tree"),
     "ranks": ("rank_steps",),
 }
 _OF_DEVICES = frozenset({"breakdown", "waterfall", "step_parts", "queue"})
@@ -80,7 +83,10 @@ def more(run: Run, subject: Subject, rank: RankAnalysis) -> Folded:
         for one in chosen
         for device in (tuple(one.device_time) if name in _OF_DEVICES else ()) or (None,)
     ]
-    if subject == "loader":  # most loops lack some of them; why is among what was not measured
+    if subject in (
+        "loader",
+        "roof",
+    ):  # most loops lack some of them; why is among what was not measured
         charts = [each for each in charts if reason_of(each.figure) is None]
     return Folded(title=TITLES[subject], charts=charts, tables=tuple(_tables(subject, rank)))
 

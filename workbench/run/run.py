@@ -296,7 +296,7 @@ class Run(CostFace, MemoryFace):
 
         Args:
             subject: breakdowns (of every rank), gaps, loader, steps, families, launches, copies,
-                phases, communication, memory or ranks.
+                phases, communication, memory, roof or ranks.
             rank: Whose; by default the first.
         """
         from workbench.run.more import more
