@@ -11,10 +11,14 @@ PROBLEM = 1
 
 def doctor(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    workshop: Annotated[
+        bool, typer.Option("--workshop", help="Also try out all that the lessons need.")
+    ] = False,
 ) -> None:
     """Check processors, memory, devices, dtypes, versions and competing load.
 
-    What each dtype costs is measured the first time, which takes some seconds.
+    What each dtype costs is measured the first time, which takes some seconds. With --workshop it
+    also starts a kernel, JupyterLab and a short profile, offline, which takes up to a minute.
 
     Exit code: 0 when nothing stands in the way, 1 when there is a problem.
     """
@@ -22,7 +26,11 @@ def doctor(
     from workbench.machine.probe_rows import probed_names
 
     found = preflight()
-    rows = found.rows
+    rows = tuple(found.rows)
+    if workshop:
+        from workbench.cli.room_check import room_rows
+
+        rows += tuple(room_rows())
     if as_json:
         document = {
             "schema": "workbench.doctor/1",
@@ -39,8 +47,18 @@ def doctor(
         typer.echo(json.dumps(document, allow_nan=False))
     else:
         _print(rows)
+        if workshop:
+            _print_verdict(rows)
     if any(row.state == "problem" for row in rows):
         raise typer.Exit(PROBLEM)
+
+
+def _print_verdict(rows: object) -> None:
+    wrong = [row.name for row in rows if row.state == "problem"]  # type: ignore[attr-defined]
+    if wrong:
+        typer.echo(f"\nNot ready for the workshop: {', '.join(wrong)}.")
+    else:
+        typer.echo("\nReady for the workshop.")
 
 
 def _print(rows: object) -> None:

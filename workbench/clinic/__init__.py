@@ -12,8 +12,8 @@
 file and no network. ``grade`` checks the answers of the lessons.
 """
 
-from workbench.clinic import grade
+from workbench.clinic import grade, ward
 from workbench.clinic.case import Case
 from workbench.clinic.cases import CASES, case
 
-__all__ = ["CASES", "Case", "case", "grade"]
+__all__ = ["CASES", "Case", "case", "grade", "ward"]

@@ -18,6 +18,16 @@ _KEYS = {
     "01": "5f76d31566",
     "02": "b943070ea3",
     "03": "cb5a752dce",
+    "04": "dd6d0691ec",
+    "05": "478694f12a",
+    "06": "1812c25d38",
+    "07": "d1d1d8102e",
+    "patient-1": "265dbbc686",
+    "patient-2": "7f2c25eb28",
+    "patient-3": "a455ac7f4d",
+    "patient-4": "3167f8481e",
+    "patient-5": "eead6f03a4",
+    "patient-6": "d89319924d",
 }
 """The first digits of the SHA-256 of ``lesson:answer``."""
 LEFT_SHARE = 0.5
