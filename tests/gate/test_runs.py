@@ -64,7 +64,12 @@ def test_a_slower_head_exits_with_1_and_writes_its_files(runs: tuple[Path, Path]
     assert failing == ["step_time"]
     assert suite.get("failures") == "1"
     assert "| ✗ FAIL | step time | 10" in (out / "summary.md").read_text()
-    assert sorted(p.name for p in out.iterdir()) == ["gate.json", "junit.xml", "summary.md"]
+    assert sorted(p.name for p in out.iterdir()) == [
+        "gate.html",
+        "gate.json",
+        "junit.xml",
+        "summary.md",
+    ]
 
 
 def test_the_same_run_twice_passes_and_json_is_one_document(runs: tuple[Path, Path]):

@@ -20,7 +20,7 @@ def gate(
     head: Annotated[list[Path] | None, typer.Option(help="What is judged; the same kinds.")] = None,
     budget: Annotated[Path | None, typer.Option(help="A budget.toml.")] = None,
     out: Annotated[
-        Path | None, typer.Option(help="Folder for gate.json, summary.md and junit.xml.")
+        Path | None, typer.Option(help="Folder for gate.json, gate.html, summary.md and junit.xml.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
     strict: Annotated[bool, typer.Option(help="Exit with 3 when nobody can tell.")] = False,

@@ -1,4 +1,4 @@
-"""A gate as files: ``gate.json``, ``summary.md`` for pull requests, ``junit.xml`` for CI."""
+"""A gate as files: ``gate.json``, ``summary.md``, ``junit.xml``, ``gate.html``."""
 
 import json
 import math
@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
+from workbench.gate.html import gate_page
 from workbench.gate.text import HEAD, MARKS, row
 from workbench.version import version
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from workbench.gate.judging import Judged
 
 SCHEMA = "workbench.gate/1"
-FILES = ("gate.json", "summary.md", "junit.xml")
+FILES = ("gate.json", "summary.md", "junit.xml", "gate.html")
 
 
 def gate_document(gate: "Gate") -> dict[str, Any]:
@@ -134,6 +135,7 @@ def write_gate(gate: "Gate", folder: Path) -> Path:
         json.dumps(gate_document(gate), indent=1, allow_nan=False).encode(),
         summary_markdown(gate).encode(),
         junit_xml(gate),
+        gate_page(gate).encode(),
     )
     for name, content in zip(FILES, contents, strict=True):
         write_whole(folder / name, content)

@@ -80,7 +80,7 @@ class Gate:
         return gate_document(self)
 
     def write(self, folder: str | Path) -> Path:
-        """Write ``gate.json``, ``summary.md`` and ``junit.xml`` into a folder, each whole."""
+        """Write ``gate.json``, ``summary.md``, ``junit.xml`` and ``gate.html``, each whole."""
         from workbench.gate.document import write_gate
 
         return write_gate(self, Path(folder))
@@ -99,10 +99,10 @@ class Gate:
 
         return gate_text(self)
 
-    def _repr_markdown_(self) -> str:
-        from workbench.gate.document import summary_markdown
+    def _repr_html_(self) -> str:
+        from workbench.gate.html import gate_html
 
-        return summary_markdown(self)
+        return gate_html(self)
 
 
 def gate(
