@@ -175,6 +175,19 @@ def test_what_several_ranks_show_is_looked_at_where_it_is_worst(tmp_path: Path) 
     assert repr(run.part("parts")).startswith("Rank 3, ")
 
 
+def test_the_line_at_the_top_is_of_the_rank_that_the_page_shows_first(tmp_path: Path) -> None:
+    """Rank 2 computes 600 µs of its step and waits for nobody; the first rank computes 400."""
+    run = wb.open(write_job(tmp_path, FOUR))
+    line, shown = run.headline, run.part("parts").view.breakdowns[0]
+    assert shown.label.startswith("Rank 2")
+    assert line is not None
+    assert line.of == "rank 2"
+    assert line.parts[0] == ("compute", 600 * US)
+    assert "wait for ranks" not in line.sentence
+    assert line.total_ns == shown.total_ns / (shown.steps or 1)
+    assert "WB402" in line.sentence
+
+
 def test_two_jobs_in_one_folder_are_not_mixed(tmp_path: Path) -> None:
     """Beside the job of four ranks lie two of another one: no number of the four changes."""
     alone, mixed = tmp_path / "alone", tmp_path / "mixed"

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 def breadth(rank: RankAnalysis) -> dict[str, Any]:
     """Fields of one rank beside those of where its window goes."""
     more = rank.details
-    _ = more.modules, more.operator_shapes, more.outliers  # while the trace is in memory
+    # While the trace is in memory: asked later, of many ranks, it would be read again and kept.
+    _ = more.modules, more.operator_shapes, more.outliers
+    _ = rank.costs.gemms, rank.costs.by_module
     return {
         "idle_gaps": _gaps(more.gaps),
         "step_parts": _step_parts(rank),

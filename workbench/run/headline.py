@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -28,6 +29,7 @@ MOST_FIXES = 2
 NOTED_OVERHEAD = 1.05
 """Own choice: less is within what steps differ by anyway."""
 LONGEST_FIX = 40
+SEVERAL = re.compile(r"^On \d+ ranks( \([^)]*\))?: ")
 OTHER = "other"
 
 
@@ -37,6 +39,8 @@ class Headline:
 
     whole: str
     """``step`` or ``window``."""
+    of: str | None = None
+    """The rank and device, where there are several."""
     total_ns: float
     parts: tuple[tuple[str, float], ...]
     """Label and nanoseconds; they sum to ``total_ns``."""
@@ -62,7 +66,8 @@ class Headline:
             if not said and self.roof_share is not None:
                 roof = f" ({share_text(self.roof_share)} of the roof)"
             said.append(f"{text} {label}{roof}")
-        line = f"{self.whole} {texts[0]} {scale.unit} = {' + '.join(said)}"
+        of = "" if self.of is None else f" of {self.of}"
+        line = f"{self.whole}{of} {texts[0]} {scale.unit} = {' + '.join(said)}"
         if self.fixes:
             digits = max(0, 2 - math.floor(math.log10(max(self.total_ns / scale.size, 1e-9))))
             fixes = [f"{label} −{ns / scale.size:.{digits}f}" for label, ns in self.fixes]
@@ -83,19 +88,25 @@ class Headline:
 
 
 def headline(run: Run) -> Headline | None:
-    """The headline of the first rank; ``None`` where nothing of a step was recorded."""
-    from workbench.run.breakdowns import breakdowns
+    """The headline of the rank and device that the verdict is about, else of the first ones.
 
-    rank, fixes = run.ranks[0], _fixes(run)
+    ``None`` where nothing of a step was recorded there.
+    """
+    from workbench.run.breakdowns import breakdowns
+    from workbench.run.verdict import foremost
+
+    rank, device = foremost(run)
+    fixes = _fixes(run, rank)
     if rank.voids("devices") or not (shown := breakdowns(rank)):
         return None
-    first = shown[0]
+    first = shown[0 if device is None else tuple(rank.device_time).index(device)]
     if first.total_ns <= 0 or first.doubt == "times":
         return None
     per = first.steps or 1
     parts, share = _parts(rank, first), None
     whole = "step" if first.steps else "window"
-    roof = rank.costs.roofline
+    several = len(rank.device_time) > 1
+    roof = None if several else rank.costs.roofline  # the roof is of all devices together
     if roof is not None and (roof.coverage or 0) >= LEAST_COVERAGE and roof.share is not None:
         share = roof.share
         saved = (roof.time_ns - roof.roof_ns) / max(1, roof.steps)
@@ -104,6 +115,7 @@ def headline(run: Run) -> Headline | None:
     fixes = sorted((each for each in fixes if each[1] > 0), key=lambda each: -each[1])
     return Headline(
         whole=whole,
+        of=_of(run, rank, device),
         total_ns=first.total_ns / per,
         parts=tuple((label, ns / per) for label, ns in parts),
         roof_share=share,
@@ -127,16 +139,30 @@ def _parts(rank: RankAnalysis, shown: Breakdown) -> list[tuple[str, float]]:
     return [*parts, (OTHER, left)] if left > 0 else parts
 
 
-def _fixes(run: Run) -> list[tuple[str, float]]:
+def _of(run: Run, rank: RankAnalysis, device: int | None) -> str | None:
+    from workbench.run.breakdowns import device_name, rank_label
+
+    said = [rank_label(rank).lower()] if len(run.ranks) > 1 and rank.rank is not None else []
+    if len(rank.device_time) > 1:
+        said.append(device_name(rank, next(iter(rank.device_time)) if device is None else device))
+    return ", ".join(said) or None
+
+
+def _fixes(run: Run, rank: RankAnalysis) -> list[tuple[str, float]]:
+    """What the findings about this rank, or about several, could save."""
     from workbench.run.verdict import limiting
 
-    found = [f for f in limiting(run) if f.saving_ns_per_step_at_most and f.verdict == "yes"]
+    found = [
+        f
+        for f in limiting(run)
+        if f.saving_ns_per_step_at_most and f.verdict == "yes" and f.rank in (None, rank.rank)
+    ]
     return [(f"{f.code} ({brief(f.title)})", f.saving_ns_per_step_at_most or 0) for f in found]
 
 
 def brief(title: str) -> str:
     """What a title says before its numbers: up to the colon, else as many words as fit."""
-    said = title.rstrip(".").split(": ")[0]
+    said = SEVERAL.sub("", title.rstrip(".")).split(": ")[0]
     if len(said) <= LONGEST_FIX:
         return said
     return f"{said[:LONGEST_FIX].rsplit(' ', 1)[0].rstrip(',')} …"

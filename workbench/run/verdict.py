@@ -73,6 +73,18 @@ def rank_of(run: Run, finding: Finding) -> RankAnalysis | None:
     return next((each for each in run.ranks if named and each.rank == finding.rank), None)
 
 
+def foremost(run: Run) -> tuple[RankAnalysis, int | None]:
+    """The rank and device of which the verdict speaks, so that what stands below it is of them.
+
+    The device is ``None`` where it names none.
+    """
+    found = grave(run)
+    if not found:
+        return run.ranks[0], None
+    rank = rank_of(run, found[0]) or run.rank(run.worst_rank)
+    return rank, found[0].device if found[0].device in rank.device_time else None
+
+
 def limiting(run: Run) -> list[Finding]:
     """The findings about the program, worst first.
 

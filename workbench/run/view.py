@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.pages.view import Breakdown, RunView
 from workbench.run.breakdowns import MOST_RANKS, breakdowns, whose
-from workbench.run.verdict import grave, rank_of, verdict
+from workbench.run.verdict import foremost, verdict
 from workbench.units import count_text, significant, spread_text
 
 if TYPE_CHECKING:
@@ -39,17 +39,13 @@ def view(run: Run) -> RunView:
 
 def _places(run: Run) -> tuple[Breakdown, ...]:
     """Where the parts go, that of which the verdict speaks first."""
-    found = grave(run)
-    about = (rank_of(run, found[0]) or run.rank(run.worst_rank)) if found else None
-    shown = list(run.ranks[:MOST_RANKS])
-    if about is not None:
-        shown = [about, *(rank for rank in shown if rank is not about)][:MOST_RANKS]
+    about, device = foremost(run)
+    shown = [about, *(rank for rank in run.ranks[:MOST_RANKS] if rank is not about)][:MOST_RANKS]
     made: list[Breakdown] = []
     for rank in shown:
         own = breakdowns(rank, whose(run, rank))
-        devices = tuple(rank.device_time)
-        if rank is about and found and found[0].device in devices:
-            at = devices.index(found[0].device)
+        if rank is about and device is not None:
+            at = tuple(rank.device_time).index(device)
             own = (own[at], *own[:at], *own[at + 1 :])
         made += own
     return tuple(made)
