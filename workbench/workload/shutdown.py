@@ -28,8 +28,14 @@ def shut_down(iterator: Any) -> None:
     if stop is None:
         return
     queues = getattr(iterator, "_index_queues", ())
+    for queue in queues:
+        _let_go(queue)
     feeders = [thread for queue in queues if (thread := getattr(queue, "_thread", None))]
-    stop()
+    try:
+        stop()
+    finally:  # a queue that nobody closes is closed by the collector, wherever that comes
+        for queue in queues:
+            _let_go(queue)
     # It does nothing the second time, also when the first time was broken off half-way.
     for worker in getattr(iterator, "_workers", ()):
         _end(worker)
@@ -57,6 +63,18 @@ def end_half_started(error: BaseException) -> None:
             if isinstance(worker, BaseProcess) and worker.pid is not None:
                 _end(worker)
         trace = trace.tb_next
+
+
+def _let_go(queue: Any) -> None:
+    """Free the lock that nobody holds and that is taken: who closes the queue would wait for ever.
+
+    Torch tells of a dead worker by an error out of a signal handler, which may come just after the
+    lock was taken. The queue's own thread holds it for moments only.
+    """
+    lock = getattr(queue, "_notempty", None)
+    if lock is not None:
+        lock.acquire(timeout=_FEEDER_S)
+        lock.release()
 
 
 def _end(worker: Any) -> None:
