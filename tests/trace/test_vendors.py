@@ -133,6 +133,24 @@ def test_devices_that_only_the_events_know_are_listed() -> None:
 
 
 @pytest.mark.parametrize(
+    ("names", "told"),
+    [
+        (["AMD Instinct MI300X VF"], "AMD Instinct MI300X VF"),
+        (["AMD Instinct MI300X", "AMD Instinct MI300X"], "AMD Instinct MI300X"),
+        (["AMD Instinct MI300X", "AMD Instinct MI210"], ""),
+        (["NVIDIA A100-SXM4-40GB"], ""),
+    ],
+)
+def test_the_agent_of_a_rocm_trace_is_like_the_devices_of_its_header(
+    names: list[str], told: str
+) -> None:
+    """With two processors, which are agents too, the first GPU is agent 2."""
+    properties = [{"id": number, "name": name} for number, name in enumerate(names)]
+    found = read(x("kernel", device=7), deviceProperties=properties).devices
+    assert (found[-1].index, found[-1].name) == (7, told)
+
+
+@pytest.mark.parametrize(
     ("category", "name", "kind"),
     [
         ("cuda_runtime", "cudaLaunchKernel", "cuda"),

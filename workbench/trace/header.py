@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
@@ -143,7 +144,11 @@ def _note_second_list(after: bytes, header: dict[str, Any] | None, notes: Notes)
 
 
 def devices(header: Mapping[str, Any], used: set[int], default: str) -> tuple[Device, ...]:
-    """The devices of the header, and those that only the events know."""
+    """The devices of the header, and those that only the events know.
+
+    ROCm's tracer numbers agents, of which processors are the first: the only GPU of a header, its
+    number 0, works as number 2. Where all that such a header describes are alike, so is this one.
+    """
     listed = header.get("deviceProperties")
     found: dict[int, Device] = {}
     for position, entry in enumerate(listed if isinstance(listed, list) else []):
@@ -151,8 +156,12 @@ def devices(header: Mapping[str, Any], used: set[int], default: str) -> tuple[De
             index = whole(entry.get("id"))
             index = position if index is None else index
             found.setdefault(index, _device(index, entry, default))
+    alike = {replace(device, index=0) for device in found.values()}
+    other = alike.pop() if len(alike) == 1 else None
+    if other is None or other.type != "hip":
+        other = Device(index=0, type=default)
     for index in sorted(used - set(found)):
-        found[index] = Device(index=index, type=default)
+        found[index] = replace(other, index=index)
     return tuple(found.values())
 
 
