@@ -23,6 +23,7 @@ LEAK = MemoryPressure(
     chance=1e-9,
     grows=True,
     largest="train.py(12): log",
+    largest_share=0.8,
 )
 STEADY = replace(LEAK, grows=False, bytes_per_step=0.0, largest="")
 
@@ -34,6 +35,15 @@ def test_memory_that_grows_tells_how_much_where_and_how_long_it_lasts() -> None:
     assert (found.code, found.severity) == ("WB501", "critical")
     assert "train.py(12): log" in found.title
     assert "After 300 more steps" in found.title
+
+
+@pytest.mark.parametrize(
+    ("share", "said"), [(0.5, "most of it by train.py"), (0.4, "40 % of it by train.py")]
+)
+def test_most_is_only_said_of_half_or_more(share: float, said: str) -> None:
+    found = memory_limit(Facts(memory_pressure=replace(LEAK, largest_share=share)))
+    assert found is not None
+    assert said in found.title.replace("\u2009", " ").replace("\u00a0", " ")
 
 
 def test_few_steps_are_a_warning() -> None:

@@ -24,6 +24,8 @@ NEAR_LIMIT = 0.90
 LEAST_SHARE = 0.01
 """Own choice: growth over the recorded steps, as a share of the peak; less is harmless."""
 LEAST_STEPS_CRITICAL = 20
+HALF = 0.5
+"""Only of what keeps so much of the growth is it said that it keeps most."""
 
 
 def memory_limit(facts: Facts) -> Finding | None:
@@ -63,7 +65,8 @@ def _growing(facts: Facts) -> Finding | None:
     over_steps = found.bytes_per_step * (found.steps - 1)
     if over_steps < LEAST_SHARE * found.peak_bytes or growing_casts(facts) is not None:
         return None
-    what = f", most of it by {found.largest}" if found.largest else ""
+    part = "most" if found.largest_share >= HALF else share_text(found.largest_share)
+    what = f", {part} of it by {found.largest}" if found.largest else ""
     left = None if found.limit_bytes is None else found.limit_bytes - found.peak_bytes
     until = ""
     if left is not None and left > 0:
@@ -82,6 +85,7 @@ def _growing(facts: Facts) -> Finding | None:
             "steps": found.steps,
             "peak_bytes": found.peak_bytes,
             "grows_in": found.largest or None,
+            "grows_there_share": found.largest_share if found.largest else None,
         },
         advice="Keep numbers, not tensors, from step to step: loss.item() or "
         "output.detach().cpu(); bound what caches.",

@@ -29,7 +29,9 @@ class MemoryPressure:
     chance: float
     grows: bool
     largest: str
-    """What kept most of it, where that was seen."""
+    """What kept the largest part of it, where that was seen."""
+    largest_share: float = 0.0
+    """Its part of the growth."""
     training_peak_bytes: int | None = None
     """In forward, backward and the optimizer; ``None`` where nothing tells the phases."""
     validation_peak_bytes: int | None = None
@@ -40,11 +42,7 @@ class MemoryPressure:
 def pressure(found: DeviceMemory, limit_bytes: int | None) -> MemoryPressure:
     """What a rule needs of one memory."""
     grows = found.growth
-    largest = ""
-    if found.growing is not None and len(found.growing):
-        first = found.growing.iloc[0]
-        named = (first["line"], first["module"], first["operator"])
-        largest = next((str(each) for each in named if each), "")
+    largest, share = _largest(found.growing)
     training, validation, autograd = _phases(found.phases)
     return MemoryPressure(
         device=found.device.label,
@@ -57,10 +55,24 @@ def pressure(found: DeviceMemory, limit_bytes: int | None) -> MemoryPressure:
         chance=1.0 if grows is None else grows.chance,
         grows=grows is not None and grows.grows and grows.bytes_per_step > 0,
         largest=largest,
+        largest_share=share,
         training_peak_bytes=training,
         validation_peak_bytes=validation,
         validation_autograd=autograd,
     )
+
+
+def _largest(growing: pd.DataFrame | None) -> tuple[str, float]:
+    """What keeps the most of what grows, and how much of it; a line may keep it in several rows."""
+    if growing is None or not len(growing):
+        return "", 0.0
+    columns = zip(growing["line"], growing["module"], growing["operator"], strict=True)
+    names = [next((str(each) for each in row if each), "") for row in columns]
+    sums = growing["bytes_per_step"].groupby(names).sum()
+    known = sums.drop("", errors="ignore")
+    if not len(known) or not sums.sum() > 0:
+        return "", 0.0
+    return str(known.idxmax()), float(known.max() / sums.sum())
 
 
 def _phases(table: pd.DataFrame | None) -> tuple[int | None, int | None, bool | None]:
