@@ -4,6 +4,9 @@ pytest loads this module at every start, so that it imports nothing but pytest: 
 imported when a test asks for it.
 """
 
+from __future__ import annotations
+
+import hashlib
 import re
 import shutil
 import tempfile
@@ -19,6 +22,8 @@ if TYPE_CHECKING:
 BASELINES = "workbench_baselines"
 FOLDER = ".workbench-baselines"
 CACHES = ("*.arrow", "*.partial")
+LONGEST = 150
+"""Letters of the name of a baseline's folder."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -48,13 +53,13 @@ class GateFixture:
 
     def __call__(
         self,
-        workload: "Workload",
+        workload: Workload,
         *,
         budget: Any = None,
         steps: int = 20,
         name: str | None = None,
         counters_only: bool = False,
-    ) -> "Gate | None":
+    ) -> Gate | None:
         """Measure a workload; fail when it became worse, skip when nobody can tell.
 
         Args:
@@ -106,7 +111,12 @@ def workbench_gate(request: pytest.FixtureRequest) -> GateFixture:
 
 
 def _file_name(name: str) -> str:
-    return re.sub(r"[^\w.-]+", "-", name).strip("-.")[-150:] or "test"
+    """The name of a test as a folder; two tests never share one."""
+    plain = name.replace("::", "-").replace("/", "-")
+    made = re.sub(r"[^\w.-]+", "-", plain).strip("-.")[-LONGEST:]
+    if made == plain:
+        return made
+    return f"{made}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
 
 
 def _keep(run: Path, kept: Path) -> None:
