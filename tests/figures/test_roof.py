@@ -103,7 +103,8 @@ def test_a_tree_is_as_wide_as_it_costs_and_children_lie_below_their_parent():
     assert list(bar.base) == [0, 0, 0, 60, 80]
     assert list(bar.x) == [80, 60, 40, 20, 20]
     assert list(bar.y) == [0, 1, 2, 1, 0]
-    by_flops = module_tree(table, by="flops")
+    by_flops = module_tree(table, by="flops", source="the hooks of one more step")
+    assert "modules by the hooks of one more step" in by_flops.layout.title.subtitle.text
     assert list(by_flops.data[0].x) == [100, 90, 90, 10]
     assert "takes 90 % of the FLOPs" in by_flops.layout.title.text
 

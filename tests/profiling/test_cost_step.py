@@ -58,6 +58,8 @@ def test_the_shapes_are_those_of_the_trace() -> None:
     run = wb.profile(workload(), steps=2)
     table = run.costs
     assert table is not None
+    assert run.module_costs is not None
+    assert run.module_costs.attrs["source"] == "the hooks of one more step"
     traced = set(zip(table["name"], table["shapes"], strict=True))
     heavy = {(call["name"], call["key"]) for call in calls_of(run) if call.get("flops")}
     assert heavy

@@ -53,13 +53,16 @@ def measure(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ceilings]:
         elapsed_s: float = 0,
         left_s: float | None = None,
         input_ms: int = 10,
+        keeps_one: bool = False,
+        prefetch: int = 2,
     ) -> Ceilings:
         monkeypatch.setattr(time, "monotonic_ns", lambda: loop.now)
         monkeypatch.setattr(time, "perf_counter_ns", lambda: loop.now)
         made = Ceilings(
             loop=loop,  # type: ignore[arg-type]
             device=None,
-            loader={"workers": workers, "prefetch_factor": 2 if workers else None},
+            loader={"workers": workers, "prefetch_factor": prefetch if workers else None},
+            keeps_one=keeps_one,
         )
         before = Before(
             elapsed_ns=int(elapsed_s * 1e9),
@@ -166,6 +169,19 @@ def test_an_error_at_the_very_end_costs_no_result(measure: Callable[..., Ceiling
     loop.serve = serve  # type: ignore[method-assign]
     found = measure(loop, workers=1)
     assert "sample 71 is damaged" in found.notes[0]
+
+
+def test_data_that_end_before_a_batch_is_set_aside_cost_no_result(
+    measure: Callable[..., Ceilings],
+) -> None:
+    """One process loads: the draws before its own are six batches."""
+    loop = FakeLoop(load_ms=lambda number: 5 if number < 6 else 1 // 0, step_ms=20)
+    found = measure(loop, workers=1, keeps_one=True, prefetch=0)
+    assert not found.spare
+    assert not found.notes
+    assert loop.ended
+    assert found.loader_alone() is not None
+    assert found.replay_ns
 
 
 def test_kept_batches_leave_most_of_a_small_shared_memory_free() -> None:

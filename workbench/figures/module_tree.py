@@ -24,6 +24,7 @@ def module_tree(
     table: "pd.DataFrame | None",
     *,
     by: Measure = "time",
+    source: str = "",
     reason: str = "no module is known.",
 ) -> "go.Figure":
     """Draw the tree of modules from the top, each as wide as its time, FLOPs or bytes.
@@ -32,6 +33,7 @@ def module_tree(
         table: module, path, depth, time_ns, flops, bytes and their forward and backward parts, in
             the order of the tree.
         by: What the width is.
+        source: Who told the modules.
         reason: Said when there is nothing to draw.
     """
     column = _COLUMNS[by]
@@ -43,9 +45,10 @@ def module_tree(
     )
     shown = [box for box in boxes if box[2] >= LEAST * total and box[1] <= DEEPEST]
     deepest = max(depth for _, depth, _, _ in shown)
+    told = f" · modules by {source}" if source else ""
     drawn = template.figure(
         names.plain(headline(boxes, total, by)),
-        names.plain(f"{_amount(total, by)} · forward and backward · children below"),
+        names.plain(f"{_amount(total, by)} · forward and backward · children below{told}"),
         height=150 + 42 * (deepest + 1),
         xaxis={
             "title": {"text": f"share of the {_WHAT[by]} (%)"},

@@ -84,10 +84,10 @@ def _refusal(
         )
     if effective.get("cuda_graphs"):
         return "the step replays a CUDA graph, which calls no operator"
-    if not held:
-        return "no batch was left for one more step"
     if left_s is not None and wanted_s > SHARE * left_s:
         return "time_limit_s leaves too little time for one more step"
+    if not held:
+        return "no batch could be set aside for one more step: the data or the time ended before"
     return None
 
 

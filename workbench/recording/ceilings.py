@@ -8,6 +8,7 @@ writes to a batch, and nothing that it remembers of one, meets that batch again.
 import statistics
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -91,8 +92,7 @@ class Ceilings:
         self.loop.rest_probes()
         try:
             held = self._draw(before)
-            if self.keeps_one:
-                self.spare = [self.loop.draw()]
+            self._set_aside()
             self.loop.end_loader()
             self._replay(held, before)
         except Exception as error:  # noqa: BLE001 - of the user's code, and told
@@ -100,6 +100,12 @@ class Ceilings:
                 "the step without its loader, and the loader alone, were not measured to the end: "
                 f"{type(error).__name__}: {str(error).partition(chr(10))[0][:300]}"
             )
+
+    def _set_aside(self) -> None:
+        """One batch more; that there is none costs nothing that was measured."""
+        if self.keeps_one:
+            with suppress(Exception):  # the data's own, and who wanted the batch says that none is
+                self.spare = [self.loop.draw()]
 
     def loader_alone(self) -> dict[str, Any] | None:
         """For ``run.json``."""

@@ -32,10 +32,10 @@ class Loop:
         """Is shown each batch and the number of its epoch, outside the wait for it, until it says
         no more."""
         self.losses: list[Any] | None = None
+        """Grows by the loss of every step, still on its device, where somebody wants them."""
         self._history: list[Any] = []
         self._in_order = True
         """Whether every batch so far was trained once, one after the other."""
-        """Grows by the loss of every step, still on its device, where somebody wants them."""
         self._training = training
         self._batches = training.batches()
         self._batches.probe = probe

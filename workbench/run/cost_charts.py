@@ -62,7 +62,8 @@ def gemms(_: Run, rank: RankAnalysis) -> StaticFigure:
 def modules(_: Run, rank: RankAnalysis, *, by: Any) -> StaticFigure:
     """The tree of modules."""
     found = rank.costs.by_module
-    return module_chart(found, by=by, reason=f"{rank.costs.no_modules}.")
+    source = "" if found is None else str(found.attrs.get("source") or "")
+    return module_chart(found, by=by, source=source, reason=f"{rank.costs.no_modules}.")
 
 
 def _source(rank: RankAnalysis) -> str:

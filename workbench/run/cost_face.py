@@ -54,7 +54,10 @@ class CostFace:
 
     @property
     def module_costs(self) -> pd.DataFrame | None:
-        """Time, FLOPs and bytes by module, forward and backward; rows of depth 0 sum to all."""
+        """Time, FLOPs and bytes by module, forward and backward; rows of depth 0 sum to all.
+
+        ``attrs["source"]`` says who told the modules: one more step, or the records of the trace.
+        """
         return self._table(lambda rank: rank.costs.by_module)
 
     @property

@@ -410,9 +410,14 @@ class Run(CostFace, MemoryFace):
                 self.job.rest(rank)
         if not answers:
             return None
+        told = [table.attrs for _, table in answers]
+        agreed = {k: v for k, v in told[0].items() if all(each.get(k) == v for each in told)}
         if len(self.ranks) == 1:
-            return Shown(answers[0][1])
+            table = Shown(answers[0][1])
+            table.attrs = agreed
+            return table
         table = Shown(pd.concat([table for _, table in answers], ignore_index=True))
+        table.attrs = agreed
         whose = [rank.rank for rank, own in answers for _ in range(len(own))]
         table.insert(0, "rank", pd.Series(whose, dtype="Int64"))
         return table
