@@ -94,3 +94,10 @@ def test_a_passed_check_says_so_in_text_and_in_html() -> None:
     passed = grade.Passed("a < b")
     assert repr(passed) == "✓ a < b"
     assert "a &lt; b" in passed._repr_html_()
+
+
+def test_a_gate_has_to_fail_first_and_then_to_pass() -> None:
+    assert grade.gated("fail", "pass")
+    for before, after in (("fail", "fail"), ("fail", "cannot_tell"), ("pass", "pass")):
+        with pytest.raises(LessonError, match="gate"):
+            grade.gated(before, after)

@@ -22,6 +22,9 @@ _KEYS = {
     "05": "478694f12a",
     "06": "1812c25d38",
     "07": "d1d1d8102e",
+    "08": "dfae3afe26",
+    "09": "539ff73f94",
+    "10": "79f67c6a94",
     "patient-1": "265dbbc686",
     "patient-2": "7f2c25eb28",
     "patient-3": "a455ac7f4d",
@@ -150,3 +153,20 @@ def fewer(what: str, before: float, after: float, *, times: float = 2.0) -> Pass
             f"At most {before / times:g} are asked for."
         )
     return Passed(f"{what}: {before:g} before, {after:g} now.")
+
+
+def gated(before: str, after: str) -> Passed:
+    """Whether a gate failed for the sick side, and passes for the cured one.
+
+    Args:
+        before: The verdict over the sick side: pass, fail or cannot_tell.
+        after: The verdict over the cured side.
+
+    Raises:
+        LessonError: The first one did not fail, or the second one does not pass.
+    """
+    if before != "fail":
+        raise LessonError(f"the gate over the first side says {before}: run its cell again.")
+    if after != "pass":
+        raise LessonError(f"the gate says {after}: its table names the metric that became worse.")
+    return Passed("the gate failed before, and passes.")
