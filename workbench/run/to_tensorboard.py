@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench.analysis.collective_names import BACKEND_RANGE, collective_kind
+from workbench.analysis.collective_names import collective_kind
 from workbench.analysis.collective_records import Records
 from workbench.analysis.collectives import collective_rows
 from workbench.analysis.input_wait import waiting_rows
-from workbench.analysis.steps import step_codes
 from workbench.errors import MissingExtraError, RunError
-from workbench.trace.table import DEVICE_WORK, Events, Flows, Kind, Lane, Trace
+from workbench.run.tensorboard_words import CALL, STEP, Spelled, arrows, code_of, plain_lanes
+from workbench.trace.table import DEVICE_WORK, Events, Kind, Trace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,29 +32,9 @@ if TYPE_CHECKING:
     Rows = NDArray[np.int64]
 
 PLUGIN = "torch_tb_profiler"
-CATEGORIES: dict[Kind, str] = {
-    Kind.OPERATOR: "cpu_op",
-    Kind.ANNOTATION: "host_annotation",
-    Kind.RUNTIME: "Runtime",
-    Kind.DRIVER: "Runtime",
-    Kind.PYTHON: "python_function",
-    Kind.KERNEL: "Kernel",
-    Kind.MEMCPY: "gpu_memcpy",
-    Kind.MEMSET: "gpu_memset",
-    Kind.DEVICE_ANNOTATION: "device_annotation",
-    Kind.SYNC: "synchronization",
-    Kind.OVERHEAD: "overhead",
-    Kind.PROFILER: "Trace",
-    Kind.OTHER: "other",
-}
-"""How the plugin spells each kind. Words of ours are nothing to it, such as those of annotations:
-the device's mirror of a step would be another step."""
-STEP = CALL = "user_annotation"
-"""What it reads steps and collectives from."""
 KNOWN_COLLECTIVES = ("broadcast", "reduce", "all_reduce", "all_gather", "reduce_scatter")
 NEAREST = {"reduce": "reduce", "scatter": "broadcast", "gather": "all_gather"}
 """Of collectives that it does not know, the one under whose name they are shown."""
-OPTIMIZER = "Optimizer."
 
 
 def to_tensorboard(ranks: Sequence[RankAnalysis], folder: Path, *, name: str) -> Path:
@@ -97,7 +77,7 @@ def for_plugin(rank: RankAnalysis) -> Trace:
     them, and a call for every collective, which kernels are told by.
     """
     trace = rank.trace
-    spelled = _Spelled(trace)
+    spelled = Spelled(trace)
     _name_waits(rank, spelled)
     external = trace.events.external_id.copy()
     joined = trace.events.of_kind(Kind.RUNTIME, Kind.DRIVER, *DEVICE_WORK)
@@ -106,13 +86,13 @@ def for_plugin(rank: RankAnalysis) -> Trace:
     calls = _calls(rank, spelled, external)
     columns = spelled.columns() | {"external_id": external}
     events = _with_rows(replace(trace.events, **columns), [*steps, *calls])
-    flows = _arrows(trace, spelled)
+    flows = arrows(trace, spelled)
     return replace(
         trace,
         events=events,
         names=tuple(spelled.names),
         categories=tuple(spelled.categories),
-        lanes=_plain_lanes(trace),
+        lanes=plain_lanes(trace),
         shapes=tuple(spelled.shapes),
         types=tuple(spelled.types),
         flows=flows,
@@ -120,54 +100,7 @@ def for_plugin(rank: RankAnalysis) -> Trace:
     )
 
 
-class _Spelled:
-    """Names and categories of a trace as they become."""
-
-    def __init__(self, trace: Trace) -> None:
-        self.names = list(trace.names)
-        self.shapes = list(trace.shapes)
-        self.types = list(trace.types)
-        self.categories = list(dict.fromkeys((*CATEGORIES.values(), STEP)))
-        events = trace.events
-        codes = np.array(
-            [self.categories.index(CATEGORIES.get(Kind(k), "other")) for k in range(len(Kind))],
-            np.int16,
-        )
-        self.category = codes[events.kind]
-        self.name = events.name.copy()
-        optimizer = trace.name_codes(lambda name: name.startswith(OPTIMIZER))
-        self.call_operators(
-            np.flatnonzero(np.isin(events.name, optimizer) & events.of_kind(Kind.ANNOTATION))
-        )
-        told = trace.name_codes(lambda name: bool(BACKEND_RANGE.match(name)))
-        anew = np.concatenate((step_codes(trace), told))
-        marked = np.isin(events.name, anew) & events.of_kind(Kind.OPERATOR)
-        self.category[marked] = self.code("host_annotation")
-
-    def code(self, category: str) -> int:
-        return self.categories.index(category)
-
-    def call_operators(self, rows: Rows) -> None:
-        self.category[rows] = self.code("cpu_op")
-
-    def rename(self, rows: Rows, names: Sequence[str]) -> None:
-        for row, name in zip(rows.tolist(), names, strict=True):
-            self.name[row] = self.name_code(name)
-
-    def name_code(self, name: str) -> int:
-        return _code(self.names, name)
-
-    def columns(self) -> dict[str, Any]:
-        return {"category": self.category, "name": self.name}
-
-
-def _code(table: list[str], text: str) -> int:
-    if text not in table:
-        table.append(text)
-    return table.index(text)
-
-
-def _name_waits(rank: RankAnalysis, spelled: _Spelled) -> None:
+def _name_waits(rank: RankAnalysis, spelled: Spelled) -> None:
     """Every wait for a batch gets the one name that the plugin takes for the loader's."""
     rows = waiting_rows(rank.trace, rank.steps)
     prefix, ending = "enumerate(DataLoader)#", ".__next__"
@@ -180,7 +113,7 @@ def _name_waits(rank: RankAnalysis, spelled: _Spelled) -> None:
     spelled.call_operators(rows)
 
 
-def _steps(rank: RankAnalysis, spelled: _Spelled) -> list[dict[str, int]]:
+def _steps(rank: RankAnalysis, spelled: Spelled) -> list[dict[str, int]]:
     steps = rank.steps
     if steps is None:
         return []
@@ -198,7 +131,7 @@ def _steps(rank: RankAnalysis, spelled: _Spelled) -> list[dict[str, int]]:
     ]
 
 
-def _calls(rank: RankAnalysis, spelled: _Spelled, external: Rows) -> list[dict[str, int]]:
+def _calls(rank: RankAnalysis, spelled: Spelled, external: Rows) -> list[dict[str, int]]:
     """A call for every record of a collective inside the steps, of the bytes that it moves.
 
     On a device it has no length and stands where the kernel was launched: the kernel, which carries
@@ -241,8 +174,8 @@ def _calls(rank: RankAnalysis, spelled: _Spelled, external: Rows) -> list[dict[s
                     {}
                     if size is None
                     else {
-                        "shapes": _code(spelled.shapes, f"[[{size}]]"),
-                        "types": _code(spelled.types, '["unsigned char"]'),
+                        "shapes": code_of(spelled.shapes, f"[[{size}]]"),
+                        "types": code_of(spelled.types, '["unsigned char"]'),
                     }
                 ),
             }
@@ -265,25 +198,3 @@ def _with_rows(events: Events, made: Sequence[dict[str, int]]) -> Events:
         new = np.array([row.get(column.name, -1) for row in made], old.dtype)
         columns[column.name] = np.concatenate((old, new))
     return Events(**columns)
-
-
-def _plain_lanes(trace: Trace) -> tuple[Lane, ...]:
-    """Threads get numbers where they have names, and devices their number as process."""
-    events = trace.events
-    work = events.of_kind(*DEVICE_WORK)
-    device = dict(zip(events.lane[work].tolist(), events.device[work].tolist(), strict=True))
-    found = []
-    for number, lane in enumerate(trace.lanes):
-        tid = lane.tid if lane.tid.lstrip("-").isdigit() else str(1_000_000 + number)
-        pid = lane.pid
-        if number in device and not pid.lstrip("-").isdigit():
-            pid = str(device[number])
-        found.append(replace(lane, pid=pid, tid=tid, thread=lane.thread or lane.tid))
-    return tuple(found)
-
-
-def _arrows(trace: Trace, spelled: _Spelled) -> Flows:
-    """Arrows keep their own category, which the plugin reads for nothing."""
-    old = [_code(spelled.categories, name) for name in trace.categories]
-    codes = np.array(old or [0], np.int16)
-    return replace(trace.flows, category=codes[trace.flows.category])
