@@ -208,6 +208,35 @@ def test_the_words_of_every_row_are_whole_and_apart(visit: Open, width: int):
     assert seen.page.evaluate("window.hacked") is None
 
 
+BESIDE = """(plots) => plots.map((plot) => {
+    const words = plot.querySelector("g.legend");
+    if (!words) return 0;
+    const legend = words.getBoundingClientRect();
+    return Math.max(0, ...[...plot.querySelectorAll("g.trace, g.xtick, g.ytick")].map((drawn) => {
+        const box = drawn.getBoundingClientRect();
+        const wide = Math.min(box.right, legend.right) - Math.max(box.left, legend.left);
+        const high = Math.min(box.bottom, legend.bottom) - Math.max(box.top, legend.top);
+        return Math.min(wide, high);
+    }));
+})"""
+"""Pixels by which the words for the colours of each chart cover what is drawn."""
+
+
+@pytest.mark.parametrize("width", [420, 1280])
+def test_the_words_for_colours_cover_nothing(visit: Open, width: int):
+    seen = visit(viewport={"width": width, "height": 900}).drawn()
+    seen.page.wait_for_function(FITTING, timeout=10_000)
+    covered = seen.page.locator(".wb-plot").evaluate_all(BESIDE)
+    assert len(covered) == CHARTS
+    assert max(covered) < 2, covered
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_report_of_a_run_is_accessible(visit: Open, scheme: str):
+    seen = visit(color_scheme=scheme).drawn()
+    assert complaints_of(seen.page) == []
+
+
 @pytest.fixture(scope="module")
 def others(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """A report of each other kind."""

@@ -66,3 +66,12 @@ def test_names_with_their_times_are_told_with_units(tmp_path: Path) -> None:
     assert "input 30.0 µs" in text
     assert "('" not in text
     assert dict(run.gaps["causes"].iloc[0])["input"] == 30_000
+
+
+def test_columns_named_as_shares_are_told_in_percent() -> None:
+    from workbench.run.shown import with_shares
+
+    text = repr(with_shares(pd.DataFrame({"ranks": [4], "efficiency": [0.875]}), "efficiency"))
+    assert "88 %" in text
+    assert "ranks" in text
+    assert "400" not in text, "a count is no share"

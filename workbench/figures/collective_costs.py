@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from workbench.figures import names, palette, template
 from workbench.figures.collectives import bytes_ticks
 from workbench.figures.empty import not_measured
-from workbench.figures.scale import exact
+from workbench.figures.scale import decades, exact
 from workbench.units import bytes_text, significant, time_text
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def collective_costs(
         names.plain(_subtitle(links, ranks, copy_gb_s)),
         height=360,
         xaxis={"title": {"text": "size of the buffer"}, "type": "log", **bytes_ticks(rows)},
-        yaxis={"title": {"text": "time (µs)"}, "type": "log", "dtick": 1},
+        yaxis=decades("time (µs)"),
         showlegend=True,
         legend={"orientation": "v", "x": 1.01, "xanchor": "left", "y": 1},
     )

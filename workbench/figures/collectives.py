@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.figures import names, palette, template
 from workbench.figures.empty import not_measured
-from workbench.figures.scale import exact
+from workbench.figures.scale import decades, exact
 from workbench.units import bytes_text, count_text, significant
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def collective_bandwidth(
         names.plain(_subtitle(len(known), len(shown), at_least=at_least)),
         height=360,
         xaxis={"title": {"text": "size of the buffer"}, "type": "log", **bytes_ticks(shown)},
-        yaxis={"title": {"text": "bus bandwidth (GB/s)"}, "type": "log", "dtick": 1},
+        yaxis=decades("bus bandwidth (GB/s)"),
         showlegend=shown["collective"].nunique() > 1,
         legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 1, "xanchor": "right"},
     )

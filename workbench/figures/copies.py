@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 from workbench.figures import names, palette, template
 from workbench.figures.collectives import bytes_ticks
 from workbench.figures.empty import not_measured
-from workbench.figures.scale import exact
-from workbench.units import bytes_text, count_text, share_text, significant
+from workbench.figures.scale import decades, exact
+from workbench.units import bytes_text, count_text, share_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -54,7 +54,7 @@ def copy_bandwidth(
         names.plain(f"{text} · hollow: pageable memory of the host"),
         height=360,
         xaxis={"title": {"text": "size of the copy"}, "type": "log", **bytes_ticks(shown)},
-        yaxis={"title": {"text": "bandwidth (GB/s)"}, "type": "log", "dtick": 1},
+        yaxis=decades("bandwidth (GB/s)"),
         showlegend=len(groups) > 1,
         legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 1, "xanchor": "right"},
     )
@@ -79,7 +79,7 @@ def headline(calls: "pd.DataFrame", table: "pd.DataFrame | None") -> str:
         sums[1] += took
     kind, memory = max(moved, key=lambda group: moved[group][0])
     size, took = moved[kind, memory]
-    said = f"Copies {way(kind, memory)} reach {significant(size / took)} GB/s"
+    said = f"Copies {way(kind, memory)} reach {bytes_text(size / took * 1e9)}/s"
     if table is not None:
         rows = table[(table["kind"] == kind) & (table["host_memory"].fillna("") == (memory or ""))]
         inside = float(rows["exposed_ns"].sum() + rows["hidden_ns"].sum())
@@ -93,7 +93,7 @@ def _points(kind: str, memory: str | None, rows: "pd.DataFrame") -> dict[str, An
     label = way(kind, memory)
     said = [
         f"<b>{names.plain(label)}</b><br>{bytes_text(size)} in {exact(took)}<br>"
-        f"{significant(rate)} GB/s"
+        f"{bytes_text(rate * 1e9)}/s"
         for size, took, rate in zip(
             rows["bytes"].tolist(), rows["total_ns"].tolist(), rows["gb_s"].tolist(), strict=True
         )

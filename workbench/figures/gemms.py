@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from workbench.figures import names, palette, template
 from workbench.figures.empty import not_measured
 from workbench.figures.roofline import LARGEST, LEGEND, SMALLEST, finite, rate_axis, rate_unit
+from workbench.figures.scale import decades
 from workbench.units import share_text, significant, time_text
 
 if TYPE_CHECKING:
@@ -34,12 +35,14 @@ def gemm_speeds(
     rows = [{str(k): v for k, v in row.items()} for row in known.to_dict("records")]
     total = sum(float(row["time_ns"]) for row in rows)
     unit, size = rate_unit(max(float(row["tflop_s"]) for row in rows))
+    sizes = [flops_of_call(row) for row in rows]
+    work, flops = work_unit(max(sizes))
     advised = [row for row in rows if row["advice"]]
     drawn = template.figure(
         names.plain(headline(rows, total)),
         names.plain(f"{len(rows)} shapes · the area of a mark is its time · peaks: {source}"),
         height=440,
-        xaxis={"title": {"text": "FLOPs of one call"}, "type": "log", "dtick": 1},
+        xaxis=decades(f"{work} of one call"),
         yaxis=rate_axis(unit),
         showlegend=True,
         legend=LEGEND,
@@ -50,11 +53,10 @@ def gemm_speeds(
         for row in rows
         if finite(row["peak_share"]) and row["peak_share"] > 0
     }
-    sizes = [flops_of_call(row) for row in rows]
     for dtype, peak in sorted(peaks.items()):
         drawn.add_scatter(
             name=names.plain(f"peak of {dtype}"),
-            x=[min(sizes), max(sizes)],
+            x=[min(sizes) / flops, max(sizes) / flops],
             y=[peak * size, peak * size],
             mode="lines",
             line={"color": palette.INK, "width": 1.5},
@@ -66,8 +68,16 @@ def gemm_speeds(
         ("with advice", advised, palette.category("communication").colour),
     ):
         if chosen:
-            drawn.add_scatter(**_points(chosen, (label, colour), total, size))
+            drawn.add_scatter(**_points(chosen, (label, colour), total, (flops, size)))
     return drawn
+
+
+def work_unit(largest_flops: float) -> tuple[str, float]:
+    """The unit in which the largest amount of work reads best, and how many FLOPs it is."""
+    for name, size in (("TFLOP", 1e12), ("GFLOP", 1e9), ("MFLOP", 1e6)):
+        if largest_flops >= size:
+            return name, size
+    return "FLOP", 1.0
 
 
 def flops_of_call(row: dict[str, Any]) -> int:
@@ -88,8 +98,12 @@ def headline(rows: list[dict[str, Any]], total: float) -> str:
 
 
 def _points(
-    rows: list[dict[str, Any]], look: tuple[str, str], total: float, size: float
+    rows: list[dict[str, Any]],
+    look: tuple[str, str],
+    total: float,
+    units: tuple[float, float],
 ) -> dict[str, Any]:
+    flops, rate = units
     said = []
     for row in rows:
         sizes = f"{row['batch']} × ({row['m']} × {row['k']}) · ({row['k']} × {row['n']})"
@@ -101,8 +115,8 @@ def _points(
         said.append(f"{text}<br>{names.plain(str(row['advice']))}" if row["advice"] else text)
     return {
         "name": look[0],
-        "x": [flops_of_call(row) for row in rows],
-        "y": [float(f"{float(row['tflop_s']) * size:.6g}") for row in rows],
+        "x": [float(f"{flops_of_call(row) / flops:.6g}") for row in rows],
+        "y": [float(f"{float(row['tflop_s']) * rate:.6g}") for row in rows],
         "mode": "markers",
         "marker": {
             "color": look[1],

@@ -58,6 +58,7 @@ def module_tree(
         yaxis={"range": [deepest + 0.6, -0.6], **template.NAMELESS},
         showlegend=False,
         bargap=0,
+        uniformtext={"minsize": 11, "mode": "hide"},
     )
     looks = [_COLOURS[depth % len(_COLOURS)] for _, depth, _, _ in shown]
     drawn.add_bar(

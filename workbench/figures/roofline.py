@@ -8,6 +8,7 @@ import numpy as np
 
 from workbench.figures import names, palette, template
 from workbench.figures.empty import not_measured
+from workbench.figures.scale import decades
 from workbench.units import share_text, significant, time_text
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ def rate_unit(largest_tflop_s: float) -> tuple[str, float]:
 
 def rate_axis(unit: str) -> dict[str, Any]:
     """A logarithmic axis of rates, its numbers written out."""
-    return {"title": {"text": unit}, "type": "log", "dtick": 1, "tickformat": ".1~g"}
+    return decades(unit)
 
 
 def headline(shown: "pd.DataFrame") -> str:
@@ -114,7 +115,7 @@ def _span(
 
 def _axis(title: str, left: float, right: float) -> dict[str, Any]:
     span = [math.log10(left) - 0.1, math.log10(right)]
-    return {"title": {"text": title}, "type": "log", "range": span, "dtick": 1}
+    return {**decades(title), "range": span}
 
 
 def _roof(

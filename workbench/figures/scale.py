@@ -1,6 +1,6 @@
-"""Time axes: one unit for a whole axis, chosen from its largest value."""
+"""Axes: one unit for a whole axis, chosen from its largest value; powers of ten written out."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from workbench.units import THIN_SPACE, time_text
 
@@ -18,6 +18,11 @@ def time_scale(largest_ns: float) -> Scale:
         if abs(largest_ns) >= size:
             return Scale(size, unit)
     return Scale(1.0, "ns")
+
+
+def decades(title: str) -> dict[str, Any]:
+    """A logarithmic axis, each power of ten written out: never ``1e+3``, ``100µ`` or ``1B``."""
+    return {"title": {"text": title}, "type": "log", "dtick": 1, "tickformat": ",.1~r"}
 
 
 def exact(ns: float) -> str:

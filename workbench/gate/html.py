@@ -6,6 +6,7 @@ from workbench.gate.text import HEAD, row
 from workbench.pages.assets import page, stylesheet
 from workbench.pages.escape import escape
 from workbench.pages.table import Column, Table, table_html
+from workbench.units import share_text
 
 if TYPE_CHECKING:
     from workbench.gate.gate import Gate
@@ -53,7 +54,8 @@ def _body(gate: "Gate") -> str:
             else ""
         )
         + f'<p class="wb-quiet">base: {escape(gate.base or "none")} · head: {escape(gate.head)} · '
-        f"measured {how} · at most {gate.level:.1%} of gates over unchanged code fail</p>{notes}"
+        f"measured {how} · at most {share_text(gate.level)} of gates over unchanged code fail</p>"
+        f"{notes}"
     )
 
 

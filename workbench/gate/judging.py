@@ -12,6 +12,7 @@ from workbench.gate.sample import Sample
 from workbench.gate.testing import Shift, Values, holm, shift_between
 from workbench.statistics.blocks import LEAST_STEPS, split_to
 from workbench.statistics.noise import noise_floor
+from workbench.units import share_text
 
 Verdict = Literal["pass", "fail", "cannot_tell"]
 BLOCKS_WANTED = 8
@@ -248,6 +249,6 @@ def _reason(judged: Judged) -> str | None:
         return None
     noise, allow = judged.noise or 0.0, judged.allow or 0.0
     if noise > allow:
-        own = f"the same code differs from itself by {noise:.1%}"
-        return f"{allow:.1%} is tighter than the noise: {own}"
+        own = f"the same code differs from itself by {share_text(noise)}"
+        return f"{share_text(allow)} is tighter than the noise: {own}"
     return "the difference may lie on either side of the limit; measure more blocks"

@@ -95,7 +95,7 @@ def gate_text(gate: "Gate") -> str:
     how = "in turns" if gate.interleaved else "one after the other"
     said = [
         f"base: {gate.base or 'none'} · head: {gate.head} · measured {how} · "
-        f"at most {gate.level:.1%} of gates over unchanged code fail (Holm over all tests)",
+        f"at most {share_text(gate.level)} of gates over unchanged code fail (Holm over all tests)",
         *gate.notes,
     ]
     return "\n".join([gate.sentence, "", *(line.rstrip() for line in lines), *told, "", *said])

@@ -34,14 +34,33 @@
     });
   };
 
+  /**
+   * On a narrow page the words for the colours stand below the plot, where beside it they would
+   * leave it no room.
+   * @param {any} layout @param {number} wide @param {number} entries @returns {any}
+   */
+  const placed = (layout, wide, entries) => {
+    const { legend, height, margin } = layout;
+    if (!layout.showlegend || legend?.orientation !== "v") return {};
+    if (wide >= 560) return { legend, height, margin };
+    const room = 20 * entries + 12;
+    const below = { ...legend, orientation: "h", x: 0, yref: "container", y: 0, yanchor: "bottom" };
+    return { legend: below, height: height + room, margin: { ...margin, b: margin.b + room } };
+  };
+
   const draw = async (/** @type {any} */ figure) => {
     figure.dataset.wbFigure = "drawing";
     const plot = figure.querySelector(".wb-plot");
     try {
       const { data, layout } = JSON.parse(figure.querySelector("script").textContent);
-      plot.style.cssText = `display: block; height: ${layout.height}px`;
+      plot.style.display = "block";
       const wide = () => plot.clientWidth || 700; // inside something folded there is no width yet
-      const sized = () => ({ width: wide(), annotations: fitted(layout, wide()) });
+      const named = data.filter((/** @type {any} */ trace) => trace.showlegend !== false);
+      const sized = () => {
+        const parts = placed(layout, wide(), new Set(named.map((/** @type {any} */ t) => t.name)).size);
+        plot.style.height = `${parts.height ?? layout.height}px`;
+        return { width: wide(), annotations: fitted(layout, wide()), ...parts };
+      };
       await page.Plotly.newPlot(plot, data, { ...layout, ...sized() }, { displayModeBar: false });
       new ResizeObserver(() => {
         if (plot.clientWidth && plot.clientWidth !== plot.layout.width) {

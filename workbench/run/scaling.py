@@ -41,7 +41,9 @@ class Scaling:
         """A row a size: step, efficiency, its losses, and the range of a prediction."""
         import pandas as pd
 
-        return pd.DataFrame(
+        from workbench.run.shown import with_shares
+
+        table = pd.DataFrame(
             [
                 {
                     "ranks": share.world_size,
@@ -57,6 +59,8 @@ class Scaling:
                 for share in self.shares
             ]
         ).astype({"low": float, "high": float})
+        shares = ("efficiency", "low", "high", "exposed", "wait", "slower")
+        return with_shares(table, *shares)
 
     @property
     def figure(self) -> StaticFigure:

@@ -20,6 +20,8 @@ MOST_ROWS = 30
 LONGEST = 60
 UNIT = "unit"
 """In ``attrs``: ``ns`` where every number of a table is nanoseconds, however it is called."""
+SHARES = "shares"
+"""In ``attrs``: the columns that hold shares without saying so in their names."""
 _COUNTED = ("rank", "device", "step")
 """Columns that say which, in such a table as well."""
 _MOMENTS = ("start_ns", "end_ns", "at_ns", "in_window_ns")
@@ -56,16 +58,24 @@ def in_nanoseconds(table: pd.DataFrame) -> Shown:
     return made
 
 
+def with_shares(table: pd.DataFrame, *columns: str) -> Shown:
+    """A table of which these columns are shares of 1, told in percent."""
+    made = Shown(table)
+    made.attrs[SHARES] = columns
+    return made
+
+
 def _readable(table: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     """The first rows as text, and the columns left out because nothing of them was measured."""
     plain = pd.DataFrame(table).head(MOST_ROWS)
     absent = [str(name) for name in table.columns if len(table) and table[name].isna().all()]
     kept = [name for name in plain.columns if str(name) not in absent]
     all_ns = table.attrs.get(UNIT) == "ns"
-    texts = {
-        name: [_text(value, _format(str(name), all_ns=all_ns)) for value in plain[name]]
-        for name in kept
+    shares = table.attrs.get(SHARES, ())
+    formats = {
+        name: share_text if name in shares else _format(str(name), all_ns=all_ns) for name in kept
     }
+    texts = {name: [_text(value, formats[name]) for value in plain[name]] for name in kept}
     return pd.DataFrame(texts, index=plain.index, columns=kept, dtype=object), absent
 
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 SCHEMA = "workbench.tuning/1"
 AS_IT_IS = "as it is"
 _DOUBTFUL = ("differs", "diverges")
+_SHARES = ("gain", "gain_low", "gain_high")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +54,10 @@ class Tuning:
         """A row for the loop as it is, then one for each change that was tried or refused."""
         import pandas as pd
 
-        return pd.DataFrame([_as_it_is(self.look), *(map(_row, self.attempts))])
+        from workbench.run.shown import with_shares
+
+        table = pd.DataFrame([_as_it_is(self.look), *(map(_row, self.attempts))])
+        return with_shares(table, *_SHARES)
 
     @property
     def history(self) -> str:
@@ -69,13 +73,16 @@ class Tuning:
         """
         import pandas as pd
 
+        from workbench.run.shown import Shown
+
         points = [_as_it_is(self.look), *(map(_row, self.attempts))]
         known = [_point(p) for p in points if p["parity"] not in _DOUBTFUL]
         whole = [p for p in known if p["time_ns"] is not None and p["memory_bytes"] is not None]
         best = [p for p in whole if not any(_beats(other, p) for other in whole)]
         columns = ["settings", "time_ns", "memory_bytes", "loss", "parity"]
         ranked = sorted(best, key=lambda p: float(p["time_ns"]))
-        return pd.DataFrame(ranked, columns=columns).drop_duplicates("settings", ignore_index=True)
+        table = pd.DataFrame(ranked, columns=columns)
+        return Shown(table.drop_duplicates("settings", ignore_index=True))
 
     @property
     def sentence(self) -> str:

@@ -77,7 +77,9 @@ class LoaderSweep:
         import pandas as pd
 
         named = [{**asdict(row), "settings": str(row.settings)} for row in self.rows]
-        return pd.DataFrame(named, columns=[each.name for each in fields(SweepRow)])
+        from workbench.run.shown import Shown
+
+        return Shown(pd.DataFrame(named, columns=[each.name for each in fields(SweepRow)]))
 
     def figure(self) -> "StaticFigure":
         """The step against the workers, a line for each variant, with its intervals."""
