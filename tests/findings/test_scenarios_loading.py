@@ -8,6 +8,7 @@ import warnings
 from pathlib import Path
 
 import pytest
+import torch
 from torch.utils.data import DataLoader
 
 from tests.findings.facts import MB, MS, codes, found, stages, waiting
@@ -85,7 +86,7 @@ def test_d04_a_fast_step_starves_and_both_rates_are_said_first(tmp_path: Path) -
     run = profiled(DataLoader(Working(sleep=0.01), 4, num_workers=1), tmp_path, step_s=0.01)
     finding = fired(run, "WB101")
     assert finding.evidence["needed_loader_speedup"] > 2
-    text = repr(run)
+    text = " ".join(repr(run).split())
     assert "The loader is the limit: it would have to be" in text
     assert text.index("the model can take") < text.index(finding.advice[:40])
 
@@ -97,7 +98,8 @@ def test_d04_a_slow_step_does_not_and_no_advice_is_given(tmp_path: Path) -> None
     waits = of(run, "WB101")
     assert waits is None or waits.severity == "info"  # taking a batch over on a busy machine
     assert not {f.code for f in run.findings} & {"WB102", "WB105"}
-    assert "the loader keeps up" in repr(run)
+    text = " ".join(repr(run).split())
+    assert "the loader keeps up" in text or "The loader is no limit" in text  # a twentieth or less
 
 
 @pytest.mark.parametrize("sample_ms", [10, 20, 30, 39, 41, 60, 100])
@@ -126,14 +128,18 @@ def test_d04_the_verdict_flips_where_the_cost_crosses_the_step(sample_ms: int) -
 
 def test_d13_collate_dominates_and_torchs_own_warning_is_quoted(tmp_path: Path) -> None:
     loader = DataLoader(Arrays(), 10, collate_fn=list_of_arrays)
-    with warnings.catch_warnings():
-        warnings.simplefilter("always")
-        with pytest.warns(UserWarning, match="extremely slow"):
-            finding = fired(profiled(loader, tmp_path, steps=6), "WB102")
+    always = torch.is_warn_always_enabled()
+    torch.set_warn_always(True)  # else once per process, and other tests may have heard it
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("always")
+            with pytest.warns(UserWarning, match="extremely slow"):
+                finding = fired(profiled(loader, tmp_path, steps=6), "WB102")
+    finally:
+        torch.set_warn_always(always)
     assert "collating" in finding.title
     assert finding.evidence["collate_share"] > 0.5
-    if finding.evidence["warning"] is not None:  # torch says it once per process
-        assert "numpy.stack" in finding.advice
+    assert "numpy.stack" in finding.advice
 
 
 def test_d13_arrays_that_are_stacked_first_are_silent(tmp_path: Path) -> None:
