@@ -71,7 +71,13 @@ def run(*command: str, at: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.parametrize("program", ["papermill", "nbconvert", "script"])
+@pytest.mark.parametrize(
+    "program",
+    [
+        "nbconvert",
+        *(pytest.param(each, marks=pytest.mark.soak) for each in ("papermill", "script")),
+    ],
+)
 def test_programs_get_still_pages_of_everything(folder: Path, program: str) -> None:
     command = {
         "papermill": ("-m", "papermill", "in.ipynb", "out.ipynb"),
