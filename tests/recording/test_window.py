@@ -228,3 +228,29 @@ def test_a_forked_child_leaves_its_parents_recording_alone(tmp_path: Path) -> No
     window.stop()
     window.export(tmp_path / "t.json.gz")
     assert "aten::add" in names(tmp_path / "t.json.gz")
+
+
+def test_a_range_that_is_open_when_recording_stops_ends_there(tmp_path: Path) -> None:
+    """It must not end in the next recording: torch's code crashed there now and then."""
+    first = opened()
+    with first.range("rest"):
+        work()
+        first.stop()
+        first.set_aside()
+        second = opened()
+        work()
+    with second.range("other"):
+        work()
+    second.stop()
+    second.set_aside()
+    kept = {}
+    for name, window in (("first", first), ("second", second)):
+        window.export(tmp_path / f"{name}.json.gz")
+        with gzip.open(tmp_path / f"{name}.json.gz") as file:
+            events = json.load(file)["traceEvents"]
+        kept[name] = [
+            each for each in events if each["name"] in ("rest", "other") and each["ph"] == "X"
+        ]
+    assert [each["name"] for each in kept["first"]] == ["rest"]
+    assert kept["first"][0]["args"].get("finished") is not False
+    assert [each["name"] for each in kept["second"]] == ["other"]

@@ -156,11 +156,10 @@ class Active:
 
     def range(self, label: str) -> AbstractContextManager[object]:
         """A named range in the trace, where one is being recorded."""
-        if not (self.is_here() and self.schedule.is_recording):
+        window = self.schedule.window
+        if window is None or not (self.is_here() and self.schedule.is_recording):
             return nullcontext()
-        from torch.autograd.profiler import record_function
-
-        return record_function(label)
+        return window.range(label)
 
     def explained(self, error: BaseException) -> str | None:
         """What to do about an error of the loop's loader; ``None`` for any other error."""

@@ -65,6 +65,8 @@ class Window:
         self._step: Any = None
         self._number: int | None = None
         self._hooks: dict[str, Any] = {}
+        self._open: list[Any] = []
+        """Ranges of the user's that were entered and not left yet."""
         self._history = memory_history(record.memory, device_type)
         self._aside: tempfile.TemporaryDirectory[str] | None = None
         self._at_exit = partial(_forget, weakref.ref(self))
@@ -110,6 +112,29 @@ class Window:
             self._step.__exit__(None, None, None)
             self._step = self._number = None
 
+    @contextmanager
+    def range(self, label: str) -> Iterator[None]:
+        """A named range in the recording; one that is open when it stops ends there.
+
+        Left open, it would end in the next recording, which torch's own code does not always
+        survive: it crashed now and then where a pilot ended inside a range.
+        """
+        from torch.autograd.profiler import record_function
+
+        mark: Any = record_function(label)
+        mark.__enter__()
+        self._open.append(mark)
+        try:
+            yield
+        finally:
+            if mark in self._open:
+                self._open.remove(mark)
+                mark.__exit__(None, None, None)
+
+    def _end_ranges(self) -> None:
+        while self._open:
+            self._open.pop().__exit__(None, None, None)
+
     def stop(self) -> None:
         """End the recording; a step that is still open is marked as partial. May be repeated."""
         if self.state not in (State.PREPARED, State.RECORDING):
@@ -118,6 +143,7 @@ class Window:
         if os.getpid() != self._thread[0]:  # a forked child: the recording is its parent's
             self.state = State.STOPPED
             return
+        self._end_ranges()
         self._history.stop()
         self.messages += self._history.messages
         if self.state is State.PREPARED:
