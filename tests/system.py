@@ -88,6 +88,22 @@ NEEDS = (
         debian="openmpi-bin",
         elsewhere="macOS: brew install open-mpi",
     ),
+    Need(
+        name="ip",
+        purpose="the tests of ranks without IPv4",
+        find=lambda: shutil.which("ip") or (None if sys.platform == "linux" else "not on Linux"),
+        debian="iproute2",
+        elsewhere="other distributions have it as iproute or iproute2",
+    ),
+    Need(
+        name="unshare",
+        purpose="the tests of ranks without IPv4",
+        find=lambda: (
+            shutil.which("unshare") or (None if sys.platform == "linux" else "not on Linux")
+        ),
+        debian="util-linux",
+        elsewhere="other distributions have it in util-linux",
+    ),
 )
 
 

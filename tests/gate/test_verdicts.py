@@ -157,6 +157,30 @@ def test_single_numbers_must_differ_by_more_than_such_numbers_do():
     assert verdicts == ["pass", "cannot_tell", "fail"]
 
 
+@pytest.mark.parametrize(
+    ("runs", "head", "verdict"),
+    [
+        ((0, 0), 1.4e9, "fail"),
+        ((1, 1), 1.4e9, "fail"),
+        ((None, 1), 1.4e9, "fail"),
+        ((0, 1), 1.4e9, "cannot_tell"),
+        ((1, 0), 0.6e9, "cannot_tell"),
+        ((0, 1), 1.01e9, "pass"),
+    ],
+)
+def test_memory_of_a_process_that_held_other_runs_is_no_verdict(
+    runs: tuple[int | None, int | None], head: float, verdict: str
+):
+    """A process keeps what an earlier Run took: 40 % more is then nobody's regression."""
+    base, new = (
+        side(name, peak_memory=Sample(values=(value,), runs_before=before))
+        for name, value, before in (("a", 1e9, runs[0]), ("b", head, runs[1]))
+    )
+    found = of(one(base, new), "peak_memory")
+    assert found.verdict == verdict
+    assert ("a process of its own" in (found.reason or "")) is (verdict == "cannot_tell")
+
+
 def test_an_absolute_limit_needs_no_baseline():
     budget = budget_of({"step_time": {"at_most": "12 ms"}, "throughput": {"off": True}})
     verdicts = [

@@ -8,6 +8,7 @@ import pytest
 
 from workbench.analysis.costs.peaks import peaks_from
 from workbench.machine import peaks, probing
+from workbench.machine.competing_load import Load
 
 LINES: list[dict[str, Any]] = [
     {"device": "a device", "threads": 2},
@@ -58,6 +59,28 @@ def test_a_device_that_does_not_answer_has_no_peaks(
     assert peaks.measure("cuda:7") is None
 
 
+def crowded(monkeypatch: pytest.MonkeyPatch, share: float) -> None:
+    """What others took of the processors while the peaks were measured."""
+    load = Load(load_average=None, others_cpu_share=share, steal_share=None)
+    monkeypatch.setattr(peaks, "load_during", lambda work: (work(), load))
+
+
+@pytest.mark.parametrize(
+    ("device", "share", "kept"), [("cpu", 0.2, True), ("cpu", 0.3, False), ("cuda:0", 0.9, True)]
+)
+def test_what_a_busy_processor_does_is_no_peak_to_remember(
+    device: str, share: float, kept: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(probing.VARIABLE, str(tmp_path))
+    monkeypatch.setattr(peaks, "run_child", lambda *_: (text([*LINES, {"whole": True}]), "", True))
+    crowded(monkeypatch, share)
+    found = peaks.measure(device)
+    assert found is not None
+    assert found["others_cpu_share"] == share
+    assert ("other programs used 30% of the processors" in found["source"]) is not kept
+    assert (peaks.known_peaks(device) is not None) is kept
+
+
 def test_measured_once_and_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(probing.VARIABLE, str(tmp_path))
     asked: list[str] = []
@@ -67,6 +90,7 @@ def test_measured_once_and_remembered(tmp_path: Path, monkeypatch: pytest.Monkey
         return text([*LINES, {"whole": True}]), None, True
 
     monkeypatch.setattr(peaks, "run_child", child)
+    crowded(monkeypatch, 0.0)
     assert peaks.measure("cpu") == peaks.measure("cpu")
     assert asked == ["cpu"]
     peaks.measure("cpu", again=True)

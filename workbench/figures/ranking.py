@@ -32,6 +32,8 @@ class Row(NamedTuple):
     name: str
     value: str
     bars: tuple[Bar, ...]
+    start: float = 0.0
+    """Where the first bar begins, in nanoseconds."""
 
 
 def ranking(
@@ -51,7 +53,7 @@ def ranking(
         axis: What a bar's length is.
         legend: Label and colour of each part, where a row has several bars.
     """
-    longest = max(sum(bar.ns for bar in row.bars) for row in rows)
+    longest = max(row.start + sum(bar.ns for bar in row.bars) for row in rows)
     scale = time_scale(longest)
     drawn = template.figure(
         title,
@@ -141,7 +143,7 @@ def _explain(drawn: "go.Figure", legend: Mapping[str, str]) -> None:
 def _bars(rows: Sequence[Row], size: float) -> dict[str, Any]:
     flat = []
     for number, row in enumerate(rows):
-        at = 0.0
+        at = row.start
         for bar in row.bars:
             flat.append((number, at / size, bar))
             at += bar.ns

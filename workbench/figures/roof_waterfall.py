@@ -2,10 +2,10 @@
 
 from typing import TYPE_CHECKING
 
-from workbench.figures import names, palette, template
+from workbench.figures import names, palette
 from workbench.figures.empty import not_measured
-from workbench.figures.ranking import height, row_axis, row_labels
-from workbench.figures.scale import exact, time_scale
+from workbench.figures.ranking import Bar, Row, ranking
+from workbench.figures.scale import exact
 from workbench.units import share_text, time_text
 
 if TYPE_CHECKING:
@@ -39,7 +39,6 @@ def roof_waterfall(
     steps = [(str(name), float(ns)) for name, ns in far.head(MOST).items() if ns > 0]
     rest = float(far.sum()) - sum(ns for _, ns in steps)
     steps += [(REST, rest)] if rest > 0.5 else []
-    scale = time_scale(total)
     bars, at = [("measured", 0.0, total, _WHOLE)], total
     for name, ns in steps:
         at -= ns
@@ -48,38 +47,18 @@ def roof_waterfall(
     said = "" if coverage is None else f" · {share_text(coverage)} of all time has a known roof"
     share = share_text(at / total)
     title = f"At their roof the operators would take {share} of their time"
-    drawn = template.figure(
+    return ranking(
         names.plain(f"{title}; {steps[0][0]} could win most" if steps else title),
         names.plain(f"{time_text(total)} a step · roof: {source}{said}"),
-        height=height(len(bars)),
-        xaxis={
-            "title": {"text": f"time a step ({scale.unit})"},
-            "range": [0, total / scale.size * 1.001],
-            "fixedrange": True,
-            "showgrid": False,
-        },
-        yaxis=row_axis(len(bars)),
-        annotations=row_labels(
-            [
-                (names.label(name), f"<b>{'− ' if colour is _WON else ''}{time_text(ns)}</b>")
-                for name, _, ns, colour in bars
-            ]
-        ),
+        [_row(name, start, ns, colour, total) for name, start, ns, colour in bars],
+        axis="time a step",
     )
-    drawn.add_bar(
-        orientation="h",
-        base=[start / scale.size for _, start, _, _ in bars],
-        x=[ns / scale.size for _, _, ns, _ in bars],
-        y=list(range(len(bars))),
-        width=0.3,
-        marker={"color": [colour for *_, colour in bars], "line": {"width": 0}},
-        customdata=[
-            f"<b>{names.plain(name)}</b><br>{exact(ns)}<br>{share_text(ns / total)} of the time"
-            for name, _, ns, _ in bars
-        ],
-        hovertemplate="%{customdata}<extra></extra>",
-    )
-    return drawn
+
+
+def _row(name: str, start: float, ns: float, colour: str, total: float) -> Row:
+    sign = "− " if colour is _WON else ""
+    hover = f"<b>{names.plain(name)}</b><br>{exact(ns)}<br>{share_text(ns / total)} of the time"
+    return Row(name, f"<b>{sign}{time_text(ns)}</b>", (Bar(ns, colour, hover),), start)
 
 
 _WHOLE = "#5A5A5A"

@@ -110,8 +110,9 @@ def _single(record: RunRecord | None, rank: RankAnalysis) -> dict[str, Sample]:
 def _peak(record: RunRecord | None, rank: RankAnalysis) -> Sample:
     """Of tensors on the device, else of the process, else of what the trace saw allocated."""
     found = _of(record, "peak_memory", "device_peak_bytes")
-    if not found:
-        found = _of(record, "peak_memory", "peak_rss_bytes")
+    if not found and (process := _of(record, "peak_memory", "peak_rss_bytes")):
+        earlier = _of(record, "peak_memory", "runs_before")
+        return Sample(values=(float(process),), runs_before=earlier)
     if not found and rank.memory is not None:
         found = rank.memory.peak_bytes
     return _value(found or None, "no memory was recorded")

@@ -20,6 +20,8 @@ class Sample:
     """Measured in one stretch of its own, also where step times were measured in turns."""
     reason: str | None = None
     """Why nothing was measured."""
+    runs_before: int | None = None
+    """Of a process's memory: how many Runs it had measured before, and may still hold parts of."""
 
     @property
     def measured(self) -> bool:
@@ -64,4 +66,5 @@ def _joined(parts: Sequence[Sample | None]) -> Sample:
         values=tuple(value for part in known for value in part.values),
         step=sum(steps) / len(steps) if steps else None,
         apart=any(part.apart for part in known),
+        runs_before=known[0].runs_before,
     )

@@ -7,6 +7,10 @@ import numpy as np
 from workbench.gate.judging import Case, Judged, Verdict
 from workbench.gate.sample import Sample
 
+_OTHER_RUNS = (
+    "the process of one side had measured more Runs before and may still have held their memory; "
+    "measure each side in a process of its own"
+)
 MAD_TO_DEVIATION = 1.4826
 MEDIAN_ERROR = 1.2533
 """A median scatters by so much more than a mean (normal values)."""
@@ -24,6 +28,13 @@ def judge_value(case: Case) -> Judged:
     verdict: Verdict = (
         "pass" if small or change <= case.allow else "fail" if sure else "cannot_tell"
     )
+    reason = None
+    if verdict == "cannot_tell":
+        reason = (
+            f"single numbers of this kind differ by {noise:.0%} by themselves; give several Runs"
+        )
+    if abs(head - base) > max(case.ignore_below, case.allow * base) and _unlike(case):
+        verdict, reason = "cannot_tell", _OTHER_RUNS
     return Judged(
         workload=case.workload,
         metric=case.metric,
@@ -34,10 +45,14 @@ def judge_value(case: Case) -> Judged:
         change=change if np.isfinite(change) else None,
         noise=noise,
         smallest_effect=case.allow + noise,
-        reason=None
-        if verdict != "cannot_tell"
-        else f"single numbers of this kind differ by {noise:.0%} by themselves; give several Runs",
+        reason=reason,
     )
+
+
+def _unlike(case: Case) -> bool:
+    """Whether one side's process may still have held what more Runs before it had left."""
+    counts = [None if side is None else side.runs_before for side in (case.base, case.head)]
+    return None not in counts and counts[0] != counts[1]
 
 
 def judge_count(case: Case) -> Judged:

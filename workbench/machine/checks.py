@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from workbench.machine.accelerators import DeviceInfo, devices
 from workbench.machine.check import Check, State
-from workbench.machine.competing_load import Load, load
+from workbench.machine.competing_load import CROWDED, Load, load
 from workbench.machine.cpus import CpuLimits, cpu_limits
 from workbench.machine.dev_shm import SharedMemory, shared_memory
 from workbench.machine.installed import versions
@@ -17,8 +17,6 @@ from workbench.units import bytes_text, share_text, significant
 
 SMALL_SHARED_MEMORY = 1_000_000_000
 """Containers give 64 MB by default and were cured with 2 to 3 GB (pytorch #5040)."""
-CROWDED = 0.25
-"""Own choice, as in WB902: share of our processors that others may take before we say so."""
 STOLEN = 0.05
 """Own choice: share of the processors that the host may take before we say so."""
 SHOWN_VERSIONS = ("torch", "numpy", "plotly", "jupyterlab", "ipywidgets", "anywidget", "papermill")

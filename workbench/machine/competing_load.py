@@ -2,12 +2,18 @@
 
 import os
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 from workbench.machine.cpus import usable_cpus
 
+Done = TypeVar("Done")
+
 SAMPLE_S = 0.25
 """Long enough for a few dozen scheduler ticks on each processor."""
+CROWDED = 0.25
+"""Own choice, as in WB902: share of our processors that others may take before we say so."""
 NOT_BUSY = ("idle", "iowait", "steal", "guest", "guest_nice")
 """Time of guests is part of user time already."""
 
@@ -26,14 +32,19 @@ class Load:
 
 def load(sample_s: float = SAMPLE_S) -> Load:
     """Watch the processors for ``sample_s`` seconds, doing nothing meanwhile."""
+    return load_during(lambda: time.sleep(sample_s))[1]
+
+
+def load_during(work: Callable[[], Done]) -> tuple[Done, Load]:
+    """What some work gives, and what others took meanwhile; programs that it ended are its own."""
     own, before = _own_s(), _spent()
     start = time.perf_counter()
-    time.sleep(sample_s)
+    done = work()
     wall = time.perf_counter() - start
     own, spent = _own_s() - own, {name: end - before[name] for name, end in _spent().items()}
     busy = sum(seconds for name, seconds in spent.items() if name not in NOT_BUSY)
     stolen = spent.get("steal")
-    return Load(
+    return done, Load(
         load_average=os.getloadavg()[0] if hasattr(os, "getloadavg") else None,
         others_cpu_share=_share(busy - own, wall * usable_cpus()),
         steal_share=None if stolen is None else _share(stolen, wall * usable_cpus()),
@@ -56,4 +67,4 @@ def _spent() -> dict[str, float]:
 
 def _own_s() -> float:
     used = os.times()
-    return used.user + used.system
+    return used.user + used.system + used.children_user + used.children_system

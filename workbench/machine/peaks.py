@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from workbench.machine.competing_load import CROWDED, load_during
 from workbench.machine.cpu_flags import CPUINFO, cpu_model
 from workbench.machine.cpus import usable_cpus
 from workbench.machine.nvidia import nvidia_devices
@@ -23,7 +24,8 @@ TIME_LIMIT_S = 8.0
 
 Found = dict[str, Any]
 """``device``, ``flops_per_s`` by dtype, ``bytes_per_s``, ``cached``, ``host_to_device``,
-``device_to_host``, ``source``, ``measured``, ``measured_on``, ``clock_mhz``."""
+``device_to_host``, ``source``, ``measured``, ``measured_on``, ``clock_mhz``,
+``others_cpu_share``."""
 
 
 def measure(
@@ -43,10 +45,19 @@ def measure(
     known = None if again else known_peaks(device)
     if known is not None:
         return known
-    out, _, _ = run_child(TRIAL, device, time_limit_s, usable_cpus())
+    (out, _, _), load = load_during(lambda: run_child(TRIAL, device, time_limit_s, usable_cpus()))
     found = read(out, device)
-    if found is not None:
-        _keep(device, found)
+    if found is None:
+        return None
+    others = round(load.others_cpu_share, 3)
+    found["others_cpu_share"] = others
+    if device == "cpu" and others > CROWDED:
+        found["source"] += (
+            f", while other programs used {others:.0%} of the processors: too low, so it is not "
+            "remembered"
+        )
+        return found
+    _keep(device, found)
     return found
 
 

@@ -1,5 +1,6 @@
 """The measured parts of a profile, one after the other: blocks, the window, ceilings."""
 
+import itertools
 import statistics
 import time
 from collections.abc import Callable
@@ -37,6 +38,10 @@ _RANKS = (
 )
 
 
+_MEASURED = itertools.count()
+"""Counts the Runs of this process: what one took, the process may hold during the next."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Order:
     """What was asked for."""
@@ -70,7 +75,7 @@ def measure(
         work: The workload, where its training is kept and one more step must leave no mark.
         last: Is given the training before it ends.
     """
-    began, compiled = time.monotonic(), compile_counters()
+    began, compiled, earlier = time.monotonic(), compile_counters(), next(_MEASURED)
     with (
         Limits(order.time_limit_s, "wb.profile") as limits,
         WarningLog() as warned,
@@ -125,6 +130,8 @@ def measure(
                 f"batch{'es' if loop.epoch_length > 1 else ''}: {loop.steps} steps went through "
                 f"{whole}; restarts of the loader are part of what is measured"
             )
+    if measured.peak_memory is not None:
+        measured.peak_memory = {**measured.peak_memory, "runs_before": earlier}
     measured.garbage_collection = garbage.to_json()
     counted = compile_counters().since(compiled)
     measured.compilation = {**counted.to_json(), "functions": counted.recompiled(loop.starts)}

@@ -89,7 +89,8 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
     ``native``, ``matmul_ratio``, ``convolution_ratio``, ``reason``; ``None``: not known here."""
     peak_memory: dict[str, int | None] | None = None
     """Most bytes during the steps of record: ``peak_rss_bytes`` of the process, ``workers_bytes``
-    of the loader's processes, ``device_peak_bytes`` of tensors on the device."""
+    of the loader's processes, ``device_peak_bytes`` of tensors on the device; ``runs_before``: how
+    many Runs this process had measured already, whose memory it may still hold."""
     peaks: dict[str, Any] | None = None
     """What the device can do at most, where it was measured on this machine before: FLOPs a second
     by dtype, bytes a second, ``source``; see ``workbench.machine.peaks``."""
