@@ -14,7 +14,7 @@ import textwrap
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import psutil
 import pytest
@@ -30,6 +30,7 @@ from workbench.errors import (
 )
 from workbench.reporting import report
 from workbench.reporting.report import is_report
+from workbench.run.more import Subject
 from workbench.run.source import open_run
 
 ROOT = Path(__file__).parents[2]
@@ -279,3 +280,9 @@ def _command(process: psutil.Process) -> list[str]:
         return process.cmdline()
     except psutil.Error:
         return []
+
+
+def test_the_report_asks_for_every_subject():
+    """A Run that had recorded memory had no chart of it in its report."""
+    notebook = (ROOT / "notebooks/reports/profile.ipynb").read_text(encoding="utf-8")
+    assert [name for name in get_args(Subject) if f'\\"{name}\\"' not in notebook] == []

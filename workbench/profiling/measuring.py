@@ -109,7 +109,7 @@ def measure(
         measured.samples_per_step = training.samples_per_step
         measured.loss_scale = training.loss_scale()
         measured.notes[:0] = training.notes
-        if ceilings is not None and order.record.shapes:
+        if order.record.shapes:
             _record_costs(
                 training=training,
                 loop=loop,
@@ -119,17 +119,9 @@ def measure(
                 work=work,
                 began=began,
             )
-        elif order.record.shapes:
-            measured.cost_step = {"reason": _RANKS}
         if last is not None:
             last(training)
-        if loop.epoch_length is not None:
-            whole = f"{training.epochs} whole epoch{'s' if training.epochs > 1 else ''}"
-            measured.notes.append(
-                f"an epoch has {loop.epoch_length} "
-                f"batch{'es' if loop.epoch_length > 1 else ''}: {loop.steps} steps went through "
-                f"{whole}; restarts of the loader are part of what is measured"
-            )
+        _tell_epochs(loop, training.epochs, measured)
     if measured.peak_memory is not None:
         measured.peak_memory = {**measured.peak_memory, "runs_before": earlier}
     measured.garbage_collection = garbage.to_json()
@@ -192,7 +184,7 @@ def _record_costs(
     *,
     training: "Training",
     loop: Loop,
-    ceilings: Ceilings,
+    ceilings: Ceilings | None,
     order: Order,
     measured: Measured,
     work: "Workload | None",
@@ -201,6 +193,9 @@ def _record_costs(
     """One more step, for what its operators are asked."""
     from workbench.profiling.cost_step import record_costs
 
+    if ceilings is None:
+        measured.cost_step = {"reason": _RANKS}
+        return
     loop.progress.stage("counting the work of a step")
     limit, timings = order.time_limit_s, measured.timings()
     steady = [] if timings is None else timings.step_ns[timings.warmup :]
@@ -212,6 +207,17 @@ def _record_costs(
         step_ns=statistics.median(steady) if steady else 0.0,
         left_s=None if limit is None else max(began + limit - time.monotonic(), 0.0),
         serve=loop.serve,
+    )
+
+
+def _tell_epochs(loop: Loop, epochs: int, measured: Measured) -> None:
+    if loop.epoch_length is None:
+        return
+    whole = f"{epochs} whole epoch{'s' if epochs > 1 else ''}"
+    measured.notes.append(
+        f"an epoch has {loop.epoch_length} batch{'es' if loop.epoch_length > 1 else ''}: "
+        f"{loop.steps} steps went through {whole}; restarts of the loader are part of what is "
+        "measured"
     )
 
 

@@ -84,9 +84,7 @@ def report(
             what was asked for does not fit together.
         TimeLimitError: It took longer than ``time_limit_s``.
     """
-    for package in NEEDED:
-        if importlib.util.find_spec(package) is None:
-            raise MissingExtraError(package, "notebook", "A report")
+    _need_packages()
     _check(title, time_limit_s)
     if cell_time_limit_s is not None:
         _check(None, cell_time_limit_s, "cell_time_limit_s")
@@ -102,15 +100,7 @@ def report(
         if asked.own is None:
             summaries = None if kept is None else str(folder / "summary")
             given |= {"summary_folder": summaries, "hide_places": hide_places}
-        job = Job(
-            parameters=given,
-            title=title or asked.title,
-            heading=title,
-            footer=f"torch-workbench {version()}".removesuffix(" unknown"),
-            cell_time_limit_s=cell_time_limit_s,
-            where=None if asked.own is None else str(asked.own.parent),
-            private=hide_places,
-        )
+        job = _job(asked, given, title, cell_time_limit_s, private=hide_places)
         draft = _draft(out)
         try:
             (folder / "report.ipynb").write_bytes(asked.notebook())
@@ -122,6 +112,25 @@ def report(
     if pdf is not None:
         print_pdf(out, pdf, time_limit_s=time_limit_s)
     return out
+
+
+def _job(
+    asked: Asked,
+    given: dict[str, Any],
+    title: str | None,
+    cell_time_limit_s: float | None,
+    *,
+    private: bool,
+) -> Job:
+    return Job(
+        parameters=given,
+        title=title or asked.title,
+        heading=title,
+        footer=f"torch-workbench {version()}".removesuffix(" unknown"),
+        cell_time_limit_s=cell_time_limit_s,
+        where=None if asked.own is None else str(asked.own.parent),
+        private=private,
+    )
 
 
 def _folder(files: Any) -> Path:
@@ -146,6 +155,12 @@ def _keep_files(folder: Path, place: Path) -> None:
                 shutil.copyfile(made, place / name)
     except OSError as error:
         raise ReportError(f"{place} could not be written ({error.strerror}).") from error
+
+
+def _need_packages() -> None:
+    for package in NEEDED:
+        if importlib.util.find_spec(package) is None:
+            raise MissingExtraError(package, "notebook", "A report")
 
 
 def _check(title: Any, time_limit_s: Any, name: str = "time_limit_s") -> None:

@@ -11,11 +11,11 @@ from workbench.errors import RunError
 from workbench.run import tables
 from workbench.run.cost_face import CostFace
 from workbench.run.figure_names import FigureName
+from workbench.run.input_face import InputFace
 from workbench.run.job import Job
 from workbench.run.memory_face import MemoryFace
 from workbench.run.rank import RankAnalysis
 from workbench.run.replayed import step_of_record
-from workbench.run.stalls import stalls_table
 from workbench.store.record import RunRecord
 
 if TYPE_CHECKING:
@@ -31,12 +31,11 @@ if TYPE_CHECKING:
     from workbench.run.more import Subject
     from workbench.run.perfetto import PerfettoView
     from workbench.run.summary import Summary
-    from workbench.store.loader import LoaderRecords
     from workbench.trace.table import Trace
     from workbench.widgets.timeline import Timeline
 
 
-class Run(CostFace, MemoryFace):
+class Run(CostFace, InputFace, MemoryFace):
     """Answers over one Run folder (``kind`` is measured) or over any trace (``kind`` is trace).
 
     Tables are pandas DataFrames with times in nanoseconds. A table that was not measured is
@@ -165,33 +164,6 @@ class Run(CostFace, MemoryFace):
         return self._table(lambda rank: rank.details.gaps)
 
     @cached_property
-    def input(self) -> pd.DataFrame | None:
-        """Every wait for a batch inside the window: start, length, step."""
-        return self._table(tables.input_waits)
-
-    @property
-    def losses(self) -> tuple[float | None, ...] | None:
-        """The losses of the first steps, warm-up first; of a Run of ranks, of all of them together.
-
-        Two Runs of the same workload train the same batches in these steps, whether in one process
-        or in several. ``None``: the steps give no loss, or it is a trace.
-        """
-        told = None if self.record is None else self.record.losses
-        return None if told is None else tuple(told)
-
-    @cached_property
-    def stalls(self) -> pd.DataFrame | None:
-        """Every step's exposed wait for input, divided by what the awaited batch was in.
-
-        A column a part; they sum to ``exposed_ns`` exactly. What lies in no complete step is a row
-        without a number.
-        """
-        from workbench.run.shown import in_nanoseconds
-
-        found = self._table(stalls_table)
-        return None if found is None else in_nanoseconds(found)
-
-    @cached_property
     def communication(self) -> pd.DataFrame | None:
         """Collectives in the window by kind and process group: bytes, time, wait and transfer."""
         return self._table(lambda rank: rank.communication)
@@ -205,41 +177,6 @@ class Run(CostFace, MemoryFace):
     def what_if(self) -> pd.DataFrame | None:
         """What a step would take if something cost nothing: bounds, largest saving first."""
         return self._table(lambda rank: rank.what_if)
-
-    @cached_property
-    def loader_records(self) -> LoaderRecords | None:
-        """What the loader's probes recorded: batches, worker processes, epochs, clock."""
-        from workbench.run.loader import loader_records
-
-        return loader_records(self)
-
-    @property
-    def loader(self) -> pd.DataFrame | None:
-        """One row a batch: its worker, its step, and the time of every stage on the way."""
-        records = self.loader_records
-        return None if records is None else records.batches
-
-    @cached_property
-    def system(self) -> pd.DataFrame | None:
-        """Samples of the training process, the workers and the host while it was measured.
-
-        ``attrs`` holds what does not change: usable processors, storage, network mounts.
-        """
-        from workbench.run.loader import system_samples
-
-        found = system_samples(self)
-        if found is None:
-            return None
-        samples, about = found
-        samples.attrs.update(about)
-        return samples
-
-    @cached_property
-    def power(self) -> pd.DataFrame | None:
-        """Power, clock and temperature of devices while it was measured, and energy a step."""
-        from workbench.run.loader import power_of
-
-        return power_of(self)
 
     @cached_property
     def process_groups(self) -> pd.DataFrame | None:
